@@ -1,0 +1,18 @@
+"""reelseek: exactly the frames that a robot-learning sample needs, in any Python environment."""
+
+from reelseek.types import Frame, FrameBatch, Orientation, StreamInfo, VideoInfo
+from reelseek.video import Video, open_video
+from reelseek.video.backends import backend_names
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Frame",
+    "FrameBatch",
+    "Orientation",
+    "StreamInfo",
+    "Video",
+    "VideoInfo",
+    "backend_names",
+    "open_video",
+]

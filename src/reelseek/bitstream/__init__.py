@@ -1,0 +1,20 @@
+"""Bytes to records: codec headers read without a codec. No files, no FFmpeg.
+
+Every length that is read here is bounded by the bytes that are left.
+"""
+
+from reelseek.bitstream._h264 import H264Facts, read_h264_facts
+from reelseek.bitstream._hevc import hevc_nal_types
+from reelseek.bitstream._nal import NalFormat, iter_nals, nal_format_of
+from reelseek.bitstream._vpx import vp8_shows_frame, vp9_shows_frame
+
+__all__ = [
+    "H264Facts",
+    "NalFormat",
+    "hevc_nal_types",
+    "iter_nals",
+    "nal_format_of",
+    "read_h264_facts",
+    "vp8_shows_frame",
+    "vp9_shows_frame",
+]

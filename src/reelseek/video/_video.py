@@ -1,0 +1,283 @@
+"""The reader of one video."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reelseek.errors import (
+    ClosedVideoError,
+    CorruptVideoError,
+    FrameIndexError,
+    TimeRangeError,
+)
+from reelseek.index import FrameTable
+from reelseek.types import Frame, FrameBatch, Pixels, VideoInfo
+from reelseek.video.backends import Decoder, OpenRequest, load_backend
+
+_inherited: list[Decoder] = []
+"""Decoders that came over a fork. They share a file position with the parent and may wait for
+threads that don't exist here, so they are neither used nor closed."""
+
+
+@dataclass(slots=True)
+class Choice:
+    """The backend that reads a video."""
+
+    backend: str
+    reason: str
+    request: OpenRequest
+    decoder: Decoder | None
+
+
+class Video:
+    """Frames of one video, by number or by time.
+
+    Threads: calls wait for each other. Fork: an open video works in both processes. Pickling:
+    the file is opened again, with the same backend. A failed read leaves the video usable.
+    """
+
+    def __init__(self, path: str, table: FrameTable, choice: Choice) -> None:
+        self.path = path
+        self.table = table
+        self._backend = choice.backend
+        self._reason = choice.reason
+        self._request = choice.request
+        self._decoder = choice.decoder
+        self._pid = os.getpid()
+        self._closed = False
+        self._lock = threading.Lock()
+
+    @property
+    def info(self) -> VideoInfo:
+        """What is known of the video, and which backend reads it and why."""
+        table = self.table
+        return VideoInfo(
+            path=self.path,
+            stream=table.stream,
+            num_frames=len(table),
+            duration_seconds=table.end_seconds() - float(table.pts_seconds()[0]),
+            key_frames=np.flatnonzero(table.is_key),
+            backend=self._backend,
+            backend_reason=self._reason,
+            notes=table.notes,
+        )
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __getitem__(self, index: int) -> Frame:
+        return self.get_frame_at(index)
+
+    def __iter__(self) -> Iterator[Frame]:
+        return (self.get_frame_at(index) for index in range(len(self)))
+
+    def get_frame_at(self, index: int) -> Frame:
+        """The frame of this number.
+
+        Args:
+            index: In display order from 0; a negative one counts from the end.
+
+        Raises:
+            FrameIndexError: There is no such frame.
+            CorruptVideoError: The file is damaged or cut short there.
+            DecodeError: The decoder gave another frame.
+        """
+        return self.get_frames_at([index])[0]
+
+    def get_frames_at(
+        self, indices: Sequence[int] | NDArray[np.integer[Any]], *, out: Pixels | None = None
+    ) -> FrameBatch:
+        """The frames of these numbers, in the order asked for.
+
+        Args:
+            indices: (T,) numbers in display order from 0; negative ones count from the end.
+            out: (T, H, W, 3) uint8 to decode into; None makes a new one.
+
+        Raises:
+            FrameIndexError: There is no such frame.
+            CorruptVideoError: The file is damaged or cut short there.
+            DecodeError: The decoder gave another frame.
+        """
+        frames = [self._checked(index) for index in indices]
+        with self._lock:
+            pixels = self._read(frames, out)
+        return self._batch(frames, pixels)
+
+    def get_frames_in_range(self, start: int, stop: int, step: int = 1) -> FrameBatch:
+        """The frames ``start, start + step, ...`` before ``stop``, as slices count."""
+        return self.get_frames_at(range(*slice(start, stop, step).indices(len(self))))
+
+    def get_frame_played_at(self, seconds: float) -> Frame:
+        """The frame on display at this time; see ``get_frames_played_at``."""
+        return self.get_frames_played_at([seconds])[0]
+
+    def get_frames_played_at(self, seconds: ArrayLike) -> FrameBatch:
+        """The frames on display at these times, in the order asked for.
+
+        Args:
+            seconds: (T,) times on the stream's clock. A frame is on display from its own
+                timestamp until the next frame's.
+
+        Raises:
+            TimeRangeError: No frame is on display then, or the time is not a number.
+        """
+        return self.get_frames_at(self.indices_played_at(seconds))
+
+    def indices_played_at(self, seconds: ArrayLike) -> NDArray[np.int64]:
+        """The numbers of the frames on display at these times; see ``get_frames_played_at``."""
+        times = np.atleast_1d(np.asarray(seconds, np.float64))
+        pts, end = self._clock()
+        outside = ~((times >= pts[0]) & (times < end))
+        if outside.any():
+            raise TimeRangeError(
+                f"no frame is on display at {times[outside][0]} s",
+                remedy=f"Ask for a time from {pts[0]:.6f} s to before {end:.6f} s",
+                path=self.path,
+            )
+        return np.searchsorted(pts, times, side="right") - 1
+
+    def indices_nearest(self, seconds: ArrayLike) -> NDArray[np.int64]:
+        """The numbers of the frames that appear nearest to these times.
+
+        Args:
+            seconds: (T,) times on the stream's clock; between two frames' times the nearer one
+                is taken, the earlier one where they are equally near.
+
+        Raises:
+            TimeRangeError: A time is not a number, or the file gives no times.
+        """
+        times = np.atleast_1d(np.asarray(seconds, np.float64))
+        pts, _end = self._clock()
+        if not np.isfinite(times).all():
+            raise TimeRangeError(
+                f"{times[~np.isfinite(times)][0]} is no time in seconds", path=self.path
+            )
+        after = np.clip(np.searchsorted(pts, times), 1, max(len(pts) - 1, 1))
+        if len(pts) == 1:
+            return np.zeros(len(times), np.int64)
+        earlier_is_near = times - pts[after - 1] <= pts[after] - times
+        return np.where(earlier_is_near, after - 1, after)
+
+    def close(self) -> None:
+        """Give back memory and file descriptors. Closing twice is allowed."""
+        with self._lock:
+            self._closed = True
+            self._drop_decoder()
+
+    def __enter__(self) -> Video:
+        return self
+
+    def __exit__(self, *_exc_info: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # Only where __init__ came to its end, and only in the process that made the decoder.
+        if getattr(self, "_decoder", None) is not None and self._pid == os.getpid():
+            self._drop_decoder()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from reelseek.video._open import open_video
+
+        options = {
+            "backend": self._backend,
+            "device": self._request.device,
+            "threads": self._request.threads,
+        }
+        return _reopened, (open_video, self.path, options)
+
+    def __repr__(self) -> str:
+        stream = self.table.stream
+        return (
+            f"Video({self.path!r}, {len(self)} frames, {stream.width}x{stream.height} "
+            f"{stream.codec}, backend={self._backend!r})"
+        )
+
+    def _clock(self) -> tuple[NDArray[np.float64], float]:
+        if not self.table.has_unique_pts:
+            raise TimeRangeError(
+                "the file gives its frames no times of their own",
+                remedy="Read its frames by number",
+                path=self.path,
+            )
+        return self.table.pts_seconds(), self.table.end_seconds()
+
+    def _checked(self, index: int) -> int:
+        """A frame number in ``range(len(self))``."""
+        count = len(self)
+        frame = int(index)
+        if frame != index:
+            raise FrameIndexError(f"{index!r} is no frame number", path=self.path)
+        if 0 <= frame < count:
+            return frame
+        if self.table.is_cut_short:
+            listed = self.table.stream.num_frames_from_header
+            raise CorruptVideoError(
+                f"the file is cut short or damaged: {count} frames can be read"
+                + (f" of the {listed} in its header" if listed else ""),
+                remedy="Copy it again from its source, and compare the sizes",
+                path=self.path,
+                frame=frame,
+            )
+        if -count <= frame < 0:
+            return frame + count
+        raise FrameIndexError(
+            f"no frame {frame}",
+            remedy=f"Its {count} frames are 0 to {count - 1}, or -{count} to -1 from the end",
+            path=self.path,
+            frame=frame,
+        )
+
+    def _read(self, frames: list[int], out: Pixels | None) -> Pixels:
+        """Decode with the process's own decoder; one that failed is never used again."""
+        decoder = self._own_decoder()
+        try:
+            if not frames:
+                return self._empty() if out is None else out
+            return decoder.read(frames, out)
+        except BaseException:
+            self._drop_decoder()
+            raise
+
+    def _empty(self) -> NDArray[np.uint8]:
+        return np.empty((0, self.table.stream.height, self.table.stream.width, 3), np.uint8)
+
+    def _own_decoder(self) -> Decoder:
+        if self._closed:
+            raise ClosedVideoError("the video is closed", path=self.path)
+        if self._decoder is not None and self._pid != os.getpid():
+            _inherited.append(self._decoder)
+            self._decoder = None
+        if self._decoder is None:
+            self._pid = os.getpid()
+            self._decoder = load_backend(self._backend).open_decoder(self._request)
+        return self._decoder
+
+    def _drop_decoder(self) -> None:
+        decoder, self._decoder = self._decoder, None
+        if decoder is None:
+            return
+        if self._pid != os.getpid():
+            _inherited.append(decoder)
+        else:
+            decoder.close()
+
+    def _batch(self, frames: list[int], pixels: Pixels) -> FrameBatch:
+        indices = np.asarray(frames, np.int64)
+        return FrameBatch(
+            pixels=pixels,
+            indices=indices,
+            pts_seconds=self.table.pts_seconds(indices),
+            duration_seconds=self.table.duration_seconds(indices),
+        )
+
+
+def _reopened(open_video: Any, path: str, options: dict[str, Any]) -> Video:
+    video: Video = open_video(path, **options)
+    return video

@@ -1,0 +1,14 @@
+"""The decoders, one module each behind one protocol and one registry."""
+
+from reelseek.video.backends._protocol import Backend, Decoder, OpenRequest, visits
+from reelseek.video.backends._registry import AUTO_ORDER, backend_names, load_backend
+
+__all__ = [
+    "AUTO_ORDER",
+    "Backend",
+    "Decoder",
+    "OpenRequest",
+    "backend_names",
+    "load_backend",
+    "visits",
+]

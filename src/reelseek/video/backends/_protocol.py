@@ -1,0 +1,82 @@
+"""What a backend is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from reelseek.index import FrameTable
+from reelseek.types import Pixels
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """What a backend is asked to open."""
+
+    path: str
+    """An absolute path of a local file."""
+    table: FrameTable
+    """What frame numbers mean for this file."""
+    device: str
+    """``cpu``, ``cuda`` or ``cuda:N``."""
+    threads: int
+    """Threads that one decode may use; 0 lets FFmpeg choose."""
+
+
+class Decoder(Protocol):
+    """Reads frames of one file by number.
+
+    Threads: one call at a time; the caller locks. Fork: used only in the process that made it;
+    the caller makes a new one in a child and never touches the parent's. Pickling: none.
+    Errors: ``read`` raises CorruptVideoError or DecodeError and nothing of the native library's;
+    after any error the caller drops the decoder.
+    """
+
+    def read(self, frames: Sequence[int], out: Pixels | None) -> Pixels:
+        """Decode frames by number.
+
+        Args:
+            frames: Numbers in display order, each in ``range(len(table))``; in any order,
+                repeated or not.
+            out: (T, H, W, 3) uint8 that the caller owns and the frames are written to; None
+                where the decoder allocates, as it does on a GPU.
+
+        Returns:
+            ``out``, or what was allocated: the frames in the order asked for.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back memory and file descriptors; no further reads."""
+        ...
+
+
+class Backend(Protocol):
+    """A module that makes decoders."""
+
+    def version(self) -> str:
+        """The version of the package behind it.
+
+        Raises:
+            BackendUnavailableError: It isn't installed, or doesn't load; with the remedy.
+        """
+        ...
+
+    def open_decoder(self, request: OpenRequest) -> Decoder:
+        """Open one file.
+
+        Raises:
+            UnsupportedVideoError: It can't return this file's frames by number; with the reason.
+            BackendUnavailableError: It isn't installed, or doesn't load.
+            DeviceUnavailableError: It can't decode on the device asked for.
+        """
+        ...
+
+
+def visits(frames: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+    """Each distinct frame in ascending order, with the positions at which it was asked for."""
+    places: dict[int, list[int]] = {}
+    for position, frame in enumerate(frames):
+        places.setdefault(frame, []).append(position)
+    return iter(sorted(places.items()))

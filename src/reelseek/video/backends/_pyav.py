@@ -1,0 +1,192 @@
+"""The ``pyav`` backend: FFmpeg through PyAV, always there, and able to read every file.
+
+It decodes from the frame table's entry for each frame and takes the frame whose timestamp is the
+table's; a file whose frames have no timestamps of their own is decoded from its start and counted.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from reelseek.errors import CorruptVideoError, DecodeError, DeviceUnavailableError
+from reelseek.index import NO_PTS, FrameTable
+from reelseek.index._source import open_container
+from reelseek.types import Pixels
+from reelseek.video.backends._protocol import OpenRequest, visits
+
+NAME = "pyav"
+
+
+def version() -> str:
+    """PyAV's version."""
+    import av
+
+    return av.__version__
+
+
+def open_decoder(request: OpenRequest) -> PyavDecoder:
+    """Open one file with PyAV."""
+    if request.device != "cpu":
+        raise DeviceUnavailableError(
+            f"pyav can't decode on {request.device!r}",
+            remedy="Pass backend='torchcodec', or device='cpu'",
+            backend=NAME,
+        )
+    return PyavDecoder(request)
+
+
+class PyavDecoder:
+    """Reads frames by number with one PyAV container."""
+
+    def __init__(self, request: OpenRequest) -> None:
+        from av.video.reformatter import Interpolation, VideoReformatter
+
+        self._request = request
+        self._table: FrameTable = request.table
+        self._by_pts = bool(len(self._table) and self._table.decode_position[0] >= 0)
+        # Making a scaler costs more than using it: keep one.
+        self._reformatter = VideoReformatter()
+        self._interpolation = Interpolation.BICUBIC  # FFmpeg's own default, and torchcodec's
+        self._packet_of = {int(pts): n for n, pts in enumerate(self._table.packet_pts)}
+        self._frames: Iterator[Any] = iter(())
+        self._open()
+
+    def read(self, frames: Sequence[int], out: Pixels | None) -> Pixels:
+        """Decode frames by number into ``out``."""
+        stream = self._table.stream
+        if out is None:
+            out = np.empty((len(frames), stream.height, stream.width, 3), np.uint8)
+        for frame, positions in visits(frames):
+            first = positions[0]
+            self._write(frame, self._decode(frame), out[first])
+            for position in positions[1:]:
+                out[position] = out[first]
+        return out
+
+    def close(self) -> None:
+        """Close the container."""
+        self._frames = iter(())  # drops the generator, which holds the container
+        self._container.close()
+
+    def _open(self) -> None:
+        self._container: Any = open_container(self._request.path)
+        self._stream = self._container.streams.best("video")
+        self._stream.codec_context.thread_count = self._request.threads
+        self._next = 0  # the first frame, in display order, that can still come out
+        self._frames = _decoded(self._container.demux(self._stream))
+
+    def _decode(self, frame: int) -> Any:
+        """The decoded picture of a frame."""
+        import av
+
+        try:
+            if not self._reaches(frame):
+                self._seek(frame)
+            return self._next_until(frame)
+        except av.error.FFmpegError as exc:
+            raise CorruptVideoError(
+                "the decoder can't read the data on the way to this frame",
+                remedy="Copy the file again from its source, or leave the episode out",
+                path=self._request.path,
+                frame=frame,
+                backend=NAME,
+                detail=str(exc),
+            ) from exc
+
+    def _reaches(self, frame: int) -> bool:
+        """True where decoding on gives the frame at no more cost than seeking to it."""
+        if frame < self._next:
+            return False
+        if not self._by_pts:
+            return True
+        return bool(self._table.entry[frame] <= self._table.decode_position[self._next])
+
+    def _seek(self, frame: int) -> None:
+        entry = int(self._table.entry[frame])
+        if not self._by_pts or entry < 0:
+            self._restart()
+            return
+        # Containers index by decoding time (MP4) or presentation time (Matroska).
+        for ticks in (self._table.packet_pts[entry], self._table.packet_dts[entry]):
+            if ticks == NO_PTS:
+                continue
+            self._container.seek(int(ticks), stream=self._stream, backward=True)
+            packets = self._container.demux(self._stream)
+            first = next(packets, None)
+            landed = -1 if first is None else self._packet_of.get(int(first.pts or 0), -1)
+            if 0 <= landed <= entry:
+                following = itertools.chain([first], packets)
+                self._frames = _decoded(itertools.islice(following, entry - landed, None))
+                self._next = 0
+                return
+        self._restart()
+
+    def _restart(self) -> None:
+        self._container.close()
+        self._open()
+
+    def _next_until(self, frame: int) -> Any:
+        for picture in self._frames:
+            number = self._number_of(picture)
+            self._next = max(self._next, number + 1)
+            if number == frame:
+                self._check(picture, frame)
+                return picture
+            if number > frame:
+                break
+        raise DecodeError(
+            "the decoder passed this frame without returning it",
+            remedy="The file is damaged there, or its index is: copy it again, or run "
+            "`reelseek probe` on it",
+            path=self._request.path,
+            frame=frame,
+            backend=NAME,
+        )
+
+    def _number_of(self, picture: Any) -> int:
+        """A decoded picture's number in display order; -1 for one that isn't displayed."""
+        if not self._by_pts:
+            return self._next
+        if picture.pts is None:
+            return -1
+        number = int(np.searchsorted(self._table.pts, picture.pts))
+        found = number < len(self._table) and self._table.pts[number] == picture.pts
+        return number if found else -1
+
+    def _check(self, picture: Any, frame: int) -> None:
+        if picture.is_corrupt:
+            raise CorruptVideoError(
+                "the decoder had to invent parts of this frame",
+                remedy="Copy the file again from its source, or leave the episode out",
+                path=self._request.path,
+                frame=frame,
+                backend=NAME,
+            )
+
+    def _write(self, frame: int, picture: Any, out: Pixels) -> None:
+        rgb = self._reformatter.reformat(
+            picture, format="rgb24", interpolation=self._interpolation, threads=1
+        )
+        plane: Any = rgb.planes[0]
+        rows = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
+        pixels = rows[:, : rgb.width * 3].reshape(plane.height, rgb.width, 3)
+        upright = self._table.stream.orientation.apply(pixels)
+        if upright.shape != out.shape:
+            raise DecodeError(
+                f"the picture size changes to {upright.shape[1]}x{upright.shape[0]} from "
+                f"{out.shape[1]}x{out.shape[0]} in the middle of the file",
+                remedy="Re-encode the file to one size",
+                path=self._request.path,
+                frame=frame,
+                backend=NAME,
+            )
+        out[...] = upright
+
+
+def _decoded(packets: Iterator[Any]) -> Iterator[Any]:
+    for packet in packets:
+        yield from packet.decode()

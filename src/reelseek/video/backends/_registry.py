@@ -1,0 +1,53 @@
+"""Names of backends, where each lives, and how to install it."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import cast
+
+from reelseek.errors import UnknownBackendError
+from reelseek.video.backends._protocol import Backend
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    module: str
+    install: str
+
+
+_BACKENDS = {
+    "torchcodec": _Entry("_torchcodec", "pip install 'reelseek[torch]'"),
+    "pyav": _Entry("_pyav", "pip install av"),
+    "decord": _Entry("_decord", "pip install decord"),
+    "opencv": _Entry("_opencv", "pip install opencv-python-headless"),
+    "torchvision": _Entry("_torchvision", "pip install 'torchvision<0.26'"),
+}
+
+AUTO_ORDER = ("torchcodec", "pyav", "decord")
+"""The backends that ``backend="auto"`` tries, in order."""
+
+
+def backend_names() -> tuple[str, ...]:
+    """All backends by name, the fastest first."""
+    return tuple(_BACKENDS)
+
+
+def install_hint(name: str) -> str:
+    """The command that installs a backend."""
+    return _BACKENDS[name].install
+
+
+def load_backend(name: str) -> Backend:
+    """Import a backend's module, on first use.
+
+    Raises:
+        UnknownBackendError: There is no backend of that name.
+    """
+    entry = _BACKENDS.get(name)
+    if entry is None:
+        raise UnknownBackendError(
+            f"no backend {name!r}", remedy=f"Choose one of: auto, {', '.join(_BACKENDS)}"
+        )
+    module = importlib.import_module(f"reelseek.video.backends.{entry.module}")
+    return cast(Backend, module)

@@ -1,0 +1,174 @@
+"""The ``torchcodec`` backend: PyTorch's decoder, on the CPU or on a GPU.
+
+Exact seek mode, one FFmpeg thread by default: on small frames more threads cost more than they
+give. Its own scan must agree with the frame table, and every frame's time is compared with the
+table's, so that a neighbour is never returned.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from reelseek.errors import (
+    BackendUnavailableError,
+    CorruptVideoError,
+    DecodeError,
+    DeviceUnavailableError,
+    UnsupportedVideoError,
+)
+from reelseek.native import activate
+from reelseek.types import Pixels
+from reelseek.video.backends._protocol import OpenRequest
+
+NAME = "torchcodec"
+
+
+def version() -> str:
+    """torchcodec's version."""
+    _decoder_class()
+    return importlib.metadata.version("torchcodec")
+
+
+def open_decoder(request: OpenRequest) -> TorchcodecDecoder:
+    """Open one file with torchcodec."""
+    decoder_class = _decoder_class()
+    _check_device(request.device)
+    _refuse_what_it_gets_wrong(request)
+    return TorchcodecDecoder(request, decoder_class)
+
+
+def _decoder_class() -> Any:
+    activate()
+    try:
+        from torchcodec.decoders import VideoDecoder
+    except (ImportError, OSError, RuntimeError) as exc:
+        raise BackendUnavailableError(
+            "torchcodec is installed and does not load",
+            remedy="Pass backend='pyav' meanwhile; torchcodec 0.13 needs FFmpeg 4 to 8 and a "
+            "torch of the release before or after 2.13",
+            backend=NAME,
+            detail=_last_line(exc),
+        ) from exc
+    return VideoDecoder
+
+
+def _check_device(device: str) -> None:
+    import torch
+
+    if device == "cpu":
+        return
+    if not device.startswith("cuda"):
+        raise DeviceUnavailableError(
+            f"no device {device!r}", remedy="Use 'cpu', 'cuda' or 'cuda:N'", backend=NAME
+        )
+    if not torch.cuda.is_available():
+        built = (
+            "this torch is built for the CPU" if torch.version.cuda is None else "torch sees no GPU"
+        )
+        raise DeviceUnavailableError(
+            f"can't decode on {device!r}: {built}",
+            remedy="Pass device='cpu', or install a CUDA build of torch on a machine with a GPU",
+            backend=NAME,
+        )
+
+
+def _refuse_what_it_gets_wrong(request: OpenRequest) -> None:
+    table = request.table
+    reason = ""
+    if not table.has_unique_pts:
+        reason = "it finds frames by timestamp, and this file's don't tell its frames apart"
+    elif table.has_partial_keys:
+        reason = "it starts decoding at key frames, and some of this file's are no clean start"
+    elif table.stream.orientation.is_mirrored:
+        reason = "it turns frames for display and doesn't mirror them, as this file asks"
+    if reason:
+        raise UnsupportedVideoError(
+            reason, remedy="Pass backend='pyav'", path=request.path, backend=NAME
+        )
+
+
+class TorchcodecDecoder:
+    """Reads frames by number with one torchcodec VideoDecoder."""
+
+    def __init__(self, request: OpenRequest, decoder_class: Any) -> None:
+        self._request = request
+        self._on_cpu = request.device == "cpu"
+        table = request.table
+        try:
+            self._decoder = decoder_class(
+                request.path,
+                dimension_order="NHWC",
+                num_ffmpeg_threads=request.threads,
+                device=request.device,
+                seek_mode="exact",
+            )
+        except (RuntimeError, ValueError) as exc:
+            raise UnsupportedVideoError(
+                "torchcodec can't open it",
+                remedy="Pass backend='pyav'",
+                path=request.path,
+                backend=NAME,
+                detail=_last_line(exc),
+            ) from exc
+        counted = len(self._decoder)
+        if counted != len(table) and not (table.is_cut_short and counted > len(table)):
+            raise UnsupportedVideoError(
+                f"it counts {counted} frames where FFmpeg displays {len(table)}",
+                remedy="Pass backend='pyav'",
+                path=request.path,
+                backend=NAME,
+            )
+        self._pts_seconds = table.pts_seconds()
+        self._half_tick = float(table.stream.time_base) / 2
+
+    def read(self, frames: Sequence[int], out: Pixels | None) -> Pixels:
+        """Decode frames by number; into ``out`` where it is given."""
+        try:
+            batch = self._decoder.get_frames_at(list(frames))
+        except (RuntimeError, IndexError, ValueError) as exc:
+            raise CorruptVideoError(
+                f"torchcodec can't decode the way to one of the frames {_few(frames)}",
+                remedy="Copy the file again from its source, or leave the episode out",
+                path=self._request.path,
+                frame=frames[0] if len(frames) == 1 else None,
+                backend=NAME,
+                detail=_last_line(exc),
+            ) from exc
+        self._check_times(frames, batch.pts_seconds.numpy())
+        pixels = batch.data.numpy() if self._on_cpu else batch.data
+        if out is None:
+            return pixels
+        out[...] = pixels
+        return out
+
+    def close(self) -> None:
+        """Drop the decoder, which closes its file."""
+        del self._decoder
+
+    def _check_times(self, frames: Sequence[int], returned: Any) -> None:
+        expected = self._pts_seconds[np.asarray(frames)]
+        wrong = np.flatnonzero(np.abs(returned - expected) > self._half_tick)
+        if len(wrong):
+            first = int(wrong[0])
+            raise DecodeError(
+                f"torchcodec returned the frame at {returned[first]:.6f} s instead of the one at "
+                f"{expected[first]:.6f} s",
+                remedy="Pass backend='pyav' for this file",
+                path=self._request.path,
+                frame=frames[first],
+                backend=NAME,
+            )
+
+
+def _few(frames: Sequence[int]) -> str:
+    listed = ", ".join(map(str, frames[:4]))
+    return f"{listed}, ... ({len(frames)} in all)" if len(frames) > 4 else listed
+
+
+def _last_line(exc: BaseException) -> str:
+    lines = [line.strip() for line in str(exc).splitlines() if line.strip()]
+    return lines[-1] if lines else type(exc).__name__

@@ -1,0 +1,29 @@
+"""What all tests share: where the sample and the real datasets are, and skips that can't hide."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent
+REQUIRED = frozenset(filter(None, os.environ.get("REELSEEK_REQUIRE", "").split(",")))
+"""Names of what must not be skipped: ``torch``, ``torchcodec``, ``decord``, ``opencv``,
+``torchvision``, ``lerobot``, ``data``."""
+
+
+def skip_without(name: str, reason: str) -> None:
+    """Skip the test because ``name`` isn't there; fail where REELSEEK_REQUIRE names it."""
+    if name in REQUIRED:
+        pytest.fail(f"REELSEEK_REQUIRE names {name}, and {reason}")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def real_datasets() -> Path:
+    """The folder of real datasets beside the repository; skips where it isn't there."""
+    folder = REPOSITORY.parent / "shared" / "data"
+    if not folder.is_dir():
+        skip_without("data", "no folder of real datasets beside this clone")
+    return folder
