@@ -209,9 +209,11 @@ CLIPS: tuple[Clip, ...] = (
          encoded("-c:v libx264 -bf 2")),
     Clip("av1.webm", "AV1 in WebM", encoded(f"{SVT} -g 30")),
     Clip("av1.mkv", "AV1 by libaom in Matroska", remuxed("av1_libaom.mp4")),
-    Clip("vp9.webm", "VP9 in WebM", encoded("-c:v libvpx-vp9 -g 30 -deadline realtime -cpu-used 8")),
+    Clip("vp9.webm", "VP9 in WebM",
+         encoded("-c:v libvpx-vp9 -g 30 -deadline realtime -cpu-used 8")),
     Clip("vp9.mp4", "VP9 with hidden frames, in MP4",
-         encoded("-c:v libvpx-vp9 -g 30 -deadline good -cpu-used 8 -auto-alt-ref 1 -lag-in-frames 25")),
+         encoded("-c:v libvpx-vp9 -g 30 -deadline good -cpu-used 8 -auto-alt-ref 1 "
+                 "-lag-in-frames 25")),
     Clip("vp8.webm", "VP8 with hidden frames in packets of their own",
          encoded("-c:v libvpx -g 30 -b:v 1M -deadline good -cpu-used 8 -auto-alt-ref 1 "
                  "-lag-in-frames 16")),
@@ -239,8 +241,8 @@ CLIPS: tuple[Clip, ...] = (
          encoded(f"{SVT} -g 10 -pix_fmt yuv420p10le"), eight_bit_420=False),
     Clip("grey.mp4", "H.264 with no colour planes", encoded(f"{X264} -pix_fmt gray"),
          eight_bit_420=False),
-    Clip("rgb.mkv", "FFV1 in RGB, lossless", encoded("-c:v ffv1 -pix_fmt gbrp", source=bars(seconds=1)),
-         eight_bit_420=False),
+    Clip("rgb.mkv", "FFV1 in RGB, lossless",
+         encoded("-c:v ffv1 -pix_fmt gbrp", source=bars(seconds=1)), eight_bit_420=False),
     *(Clip(f"{matrix}_{'full' if full else 'limited'}_{'tagged' if tagged else 'untagged'}.mp4",
            f"{matrix} colours, {'full' if full else 'limited'} range, "
            f"{'tagged' if tagged else 'without tags'}",

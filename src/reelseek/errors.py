@@ -10,7 +10,7 @@
     │   ├── UnsupportedVideoError           (ValueError)  no backend can keep the promise for it
     │   ├── FrameIndexError                 (IndexError)  no such frame number
     │   ├── TimeRangeError                  (ValueError)  no frame at that time
-    │   ├── DecodeError                     (RuntimeError) the decoder gave up, or gave another frame
+    │   ├── DecodeError                     (RuntimeError) another frame came, or none
     │   └── ClosedVideoError                (ValueError)  used after close()
     ├── BackendError
     │   ├── UnknownBackendError             (ValueError)  no backend of that name

@@ -7,6 +7,7 @@ once from start to end, which is the definition of a frame's number.
 
 from __future__ import annotations
 
+import itertools
 import struct
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -345,7 +346,7 @@ def _count_by_decoding(
 def _positions(packets: _Packets, pts: list[int]) -> NDArray[np.int64]:
     """Each frame's packet by its timestamp; -1 for all where timestamps don't tell them apart."""
     packet_of = {value: position for position, value in enumerate(packets.pts)}
-    ascending = all(sooner < later for sooner, later in zip(pts, pts[1:], strict=False))
+    ascending = all(sooner < later for sooner, later in itertools.pairwise(pts))
     told_apart = ascending and NO_PTS not in pts and len(packet_of) == len(packets.pts)
     if not told_apart or not all(value in packet_of for value in pts):
         return np.full(len(pts), -1, np.int64)

@@ -21,7 +21,7 @@ SWITCH = "REELSEEK_ACTIVATE"
 """Environment variable; ``0`` turns activation off."""
 
 _lock = threading.Lock()
-_done: Activation | None = None
+_done: list[Activation] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,10 @@ def activate() -> Activation:
     Raises:
         BackendUnavailableError: torchcodec isn't installed, or no FFmpeg can be had.
     """
-    global _done
     with _lock:
-        if _done is None:
-            _done = _activate()
-        return _done
+        if not _done:
+            _done.append(_activate())
+        return _done[0]
 
 
 def _activate() -> Activation:

@@ -66,11 +66,10 @@ def _check_device(device: str) -> None:
             f"no device {device!r}", remedy="Use 'cpu', 'cuda' or 'cuda:N'", backend=NAME
         )
     if not torch.cuda.is_available():
-        built = (
-            "this torch is built for the CPU" if torch.version.cuda is None else "torch sees no GPU"
-        )
+        is_cpu_build = torch.version.cuda is None
+        why = "this torch is built for the CPU" if is_cpu_build else "torch sees no GPU"
         raise DeviceUnavailableError(
-            f"can't decode on {device!r}: {built}",
+            f"can't decode on {device!r}: {why}",
             remedy="Pass device='cpu', or install a CUDA build of torch on a machine with a GPU",
             backend=NAME,
         )
