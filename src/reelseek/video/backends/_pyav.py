@@ -74,7 +74,7 @@ class PyavDecoder:
 
     def _open(self) -> None:
         self._container: Any = open_container(self._request.path)
-        self._stream = self._container.streams.best("video")
+        self._stream: Any = self._container.streams.best("video")
         self._stream.codec_context.thread_count = self._request.threads
         self._next = 0  # the first frame, in display order, that can still come out
         self._frames = _decoded(self._container.demux(self._stream))
