@@ -27,7 +27,7 @@ from reelseek.bitstream import (
 )
 from reelseek.bitstream._hevc import BLA_N_LP, BLA_W_LP, STARTS_WITHOUT_RASL
 from reelseek.errors import CorruptVideoError, NotAVideoError, UnsupportedVideoError
-from reelseek.index._source import open_container
+from reelseek.index._source import best_video_stream, open_container
 from reelseek.index._table import NO_PTS, FrameTable
 from reelseek.types import Orientation, StreamInfo
 
@@ -79,7 +79,7 @@ def index_video(path: str) -> FrameTable:
 
 
 def _video_stream(path: str, container: Any) -> av.video.stream.VideoStream:
-    stream: av.video.stream.VideoStream | None = container.streams.best("video")
+    stream: av.video.stream.VideoStream | None = best_video_stream(container)
     if stream is None:
         raise NotAVideoError(
             "the file has no video stream",

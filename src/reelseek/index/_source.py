@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reelseek.errors import CorruptVideoError, NotAVideoError, VideoError, VideoNotFoundError
 
@@ -42,6 +42,11 @@ def open_container(path: str) -> av.container.InputContainer:
         )
     except (av.error.FFmpegError, OSError, ValueError) as exc:
         raise _explained(path, head, str(exc)) from exc
+
+
+def best_video_stream(container: av.container.InputContainer) -> Any:
+    """The video stream that FFmpeg, and so every backend, takes by default; None without one."""
+    return container.streams.best("video")
 
 
 def ffmpeg_name(path: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from reelseek.errors import CorruptVideoError, DecodeError, DeviceUnavailableError
 from reelseek.index import NO_PTS, FrameTable
-from reelseek.index._source import open_container
+from reelseek.index._source import best_video_stream, open_container
 from reelseek.types import Pixels
 from reelseek.video.backends._protocol import OpenRequest, visits
 
@@ -73,8 +73,8 @@ class PyavDecoder:
         self._container.close()
 
     def _open(self) -> None:
-        self._container: Any = open_container(self._request.path)
-        self._stream: Any = self._container.streams.best("video")
+        self._container = open_container(self._request.path)
+        self._stream = best_video_stream(self._container)
         self._stream.codec_context.thread_count = self._request.threads
         self._next = 0  # the first frame, in display order, that can still come out
         self._frames = _decoded(self._container.demux(self._stream))
