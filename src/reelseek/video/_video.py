@@ -19,7 +19,7 @@ from reelseek.errors import (
 )
 from reelseek.index import FrameTable
 from reelseek.types import Frame, FrameBatch, Pixels, VideoInfo
-from reelseek.video.backends import Decoder, OpenRequest, load_backend
+from reelseek.video.backends import Decoder, OpenRequest, Targets, load_backend
 
 _inherited: list[Decoder] = []
 """Decoders that came over a fork. They share a file position with the parent and may wait for
@@ -105,10 +105,27 @@ class Video:
             CorruptVideoError: The file is damaged or cut short there.
             DecodeError: The decoder gave another frame.
         """
+        pixels = self._allocate(len(indices)) if out is None else out
+        return self._batch(self.read_into(indices, pixels), pixels)
+
+    def read_into(
+        self, indices: Sequence[int] | NDArray[np.integer[Any]], targets: Targets
+    ) -> list[int]:
+        """Decode frames to places that the caller owns; see ``get_frames_at``.
+
+        Args:
+            indices: (T,) numbers in display order from 0; negative ones count from the end.
+            targets: One (H, W, 3) uint8 array for each, or one (T, H, W, 3) array.
+
+        Returns:
+            The numbers of the frames, none of them negative.
+        """
         frames = [self._checked(index) for index in indices]
+        if len(targets) != len(frames):
+            raise ValueError(f"{len(frames)} frames don't go into {len(targets)} places")
         with self._lock:
-            pixels = self._read(frames, out)
-        return self._batch(frames, pixels)
+            self._read(frames, targets)
+        return frames
 
     def get_frames_in_range(self, start: int, stop: int, step: int = 1) -> FrameBatch:
         """The frames ``start, start + step, ...`` before ``stop``, as slices count."""
@@ -234,19 +251,24 @@ class Video:
             frame=frame,
         )
 
-    def _read(self, frames: list[int], out: Pixels | None) -> Pixels:
+    def _read(self, frames: list[int], targets: Targets) -> None:
         """Decode with the process's own decoder; one that failed is never used again."""
         decoder = self._own_decoder()
+        if not frames:
+            return
         try:
-            if not frames:
-                return self._empty() if out is None else out
-            return decoder.read(frames, out)
+            decoder.read(frames, targets)
         except BaseException:
             self._drop_decoder()
             raise
 
-    def _empty(self) -> NDArray[np.uint8]:
-        return np.empty((0, self.table.stream.height, self.table.stream.width, 3), np.uint8)
+    def _allocate(self, count: int) -> Pixels:
+        shape = (count, self.table.stream.height, self.table.stream.width, 3)
+        if self._request.device == "cpu":
+            return np.empty(shape, np.uint8)
+        import torch
+
+        return torch.empty(shape, dtype=torch.uint8, device=self._request.device)
 
     def _own_decoder(self) -> Decoder:
         if self._closed:

@@ -1,6 +1,6 @@
 """The decoders, one module each behind one protocol and one registry."""
 
-from reelseek.video.backends._protocol import Backend, Decoder, OpenRequest, visits
+from reelseek.video.backends._protocol import Backend, Decoder, OpenRequest, Targets, visits
 from reelseek.video.backends._registry import AUTO_ORDER, backend_names, load_backend
 
 __all__ = [
@@ -8,6 +8,7 @@ __all__ = [
     "Backend",
     "Decoder",
     "OpenRequest",
+    "Targets",
     "backend_names",
     "load_backend",
     "visits",

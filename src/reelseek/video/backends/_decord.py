@@ -19,8 +19,7 @@ from reelseek.errors import (
     DeviceUnavailableError,
     UnsupportedVideoError,
 )
-from reelseek.types import Pixels
-from reelseek.video.backends._protocol import OpenRequest
+from reelseek.video.backends._protocol import OpenRequest, Targets
 
 NAME = "decord"
 EXACT_CODECS = frozenset({"h264", "vp8", "vp9"})
@@ -109,7 +108,7 @@ class DecordDecoder:
             return "its times of the frames differ from FFmpeg's"
         return ""
 
-    def read(self, frames: Sequence[int], out: Pixels | None) -> Pixels:
+    def read(self, frames: Sequence[int], out: Targets) -> None:
         """Decode frames by number into ``out``."""
         try:
             pixels = self._reader.get_batch(list(frames)).asnumpy()
@@ -122,10 +121,8 @@ class DecordDecoder:
                 backend=NAME,
                 detail=_message(exc),
             ) from exc
-        if out is None:
-            return pixels
-        out[...] = pixels
-        return out
+        for target, picture in zip(out, pixels, strict=True):
+            target[...] = picture
 
     def close(self) -> None:
         """Drop the reader, which closes its file."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from reelseek.errors import (
     BackendUnavailableError,
     CorruptVideoError,
@@ -20,8 +18,7 @@ from reelseek.errors import (
     DeviceUnavailableError,
     UnsupportedVideoError,
 )
-from reelseek.types import Pixels
-from reelseek.video.backends._protocol import OpenRequest, visits
+from reelseek.video.backends._protocol import OpenRequest, Targets, visits
 
 NAME = "opencv"
 BT601_OR_UNSAID = frozenset({0, 2, 5, 6})
@@ -79,16 +76,12 @@ class OpencvDecoder:
         self._relative = table.pts_seconds() - table.pts_seconds()[0]
         self._open()
 
-    def read(self, frames: Sequence[int], out: Pixels | None) -> Pixels:
+    def read(self, frames: Sequence[int], out: Targets) -> None:
         """Decode frames by number into ``out``."""
-        stream = self._request.table.stream
-        if out is None:
-            out = np.empty((len(frames), stream.height, stream.width, 3), np.uint8)
         for frame, positions in visits(frames):
             bgr = self._decode(frame)
             for position in positions:
                 self._cv2.cvtColor(bgr, self._cv2.COLOR_BGR2RGB, dst=out[position])
-        return out
 
     def close(self) -> None:
         """Release the capture."""

@@ -24,6 +24,10 @@ class OpenRequest:
     """Threads that one decode may use; 0 lets FFmpeg choose."""
 
 
+Targets = Sequence[Pixels] | Pixels
+"""Where frames are written: indexed by their position in the request."""
+
+
 class Decoder(Protocol):
     """Reads frames of one file by number.
 
@@ -33,17 +37,14 @@ class Decoder(Protocol):
     after any error the caller drops the decoder.
     """
 
-    def read(self, frames: Sequence[int], out: Pixels | None) -> Pixels:
-        """Decode frames by number.
+    def read(self, frames: Sequence[int], out: Targets) -> None:
+        """Decode frames by number into memory that the caller owns.
 
         Args:
             frames: Numbers in display order, each in ``range(len(table))``; in any order,
                 repeated or not.
-            out: (T, H, W, 3) uint8 that the caller owns and the frames are written to; None
-                where the decoder allocates, as it does on a GPU.
-
-        Returns:
-            ``out``, or what was allocated: the frames in the order asked for.
+            out: One (H, W, 3) uint8 array for each of ``frames``, or one (T, H, W, 3) array; on
+                a GPU, tensors on that device.
         """
         ...
 

@@ -16,7 +16,7 @@ from reelseek.errors import CorruptVideoError, DecodeError, DeviceUnavailableErr
 from reelseek.index import NO_PTS, FrameTable
 from reelseek.index._source import best_video_stream, open_container
 from reelseek.types import Pixels
-from reelseek.video.backends._protocol import OpenRequest, visits
+from reelseek.video.backends._protocol import OpenRequest, Targets, visits
 
 NAME = "pyav"
 
@@ -55,17 +55,13 @@ class PyavDecoder:
         self._frames: Iterator[Any] = iter(())
         self._open()
 
-    def read(self, frames: Sequence[int], out: Pixels | None) -> Pixels:
+    def read(self, frames: Sequence[int], out: Targets) -> None:
         """Decode frames by number into ``out``."""
-        stream = self._table.stream
-        if out is None:
-            out = np.empty((len(frames), stream.height, stream.width, 3), np.uint8)
         for frame, positions in visits(frames):
             first = positions[0]
             self._write(frame, self._decode(frame), out[first])
             for position in positions[1:]:
-                out[position] = out[first]
-        return out
+                out[position][...] = out[first]
 
     def close(self) -> None:
         """Close the container."""

@@ -21,8 +21,7 @@ from reelseek.errors import (
     UnsupportedVideoError,
 )
 from reelseek.native import activate
-from reelseek.types import Pixels
-from reelseek.video.backends._protocol import OpenRequest
+from reelseek.video.backends._protocol import OpenRequest, Targets
 
 NAME = "torchcodec"
 
@@ -124,8 +123,8 @@ class TorchcodecDecoder:
         self._pts_seconds = table.pts_seconds()
         self._half_tick = float(table.stream.time_base) / 2
 
-    def read(self, frames: Sequence[int], out: Pixels | None) -> Pixels:
-        """Decode frames by number; into ``out`` where it is given."""
+    def read(self, frames: Sequence[int], out: Targets) -> None:
+        """Decode frames by number into ``out``."""
         try:
             batch = self._decoder.get_frames_at(list(frames))
         except (RuntimeError, IndexError, ValueError) as exc:
@@ -139,10 +138,8 @@ class TorchcodecDecoder:
             ) from exc
         self._check_times(frames, batch.pts_seconds.numpy())
         pixels = batch.data.numpy() if self._on_cpu else batch.data
-        if out is None:
-            return pixels
-        out[...] = pixels
-        return out
+        for target, picture in zip(out, pixels, strict=True):
+            target[...] = picture
 
     def close(self) -> None:
         """Drop the decoder, which closes its file."""

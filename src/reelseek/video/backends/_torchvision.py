@@ -11,8 +11,6 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from reelseek.errors import (
     BackendUnavailableError,
     CorruptVideoError,
@@ -20,8 +18,7 @@ from reelseek.errors import (
     DeviceUnavailableError,
     UnsupportedVideoError,
 )
-from reelseek.types import Pixels
-from reelseek.video.backends._protocol import OpenRequest, visits
+from reelseek.video.backends._protocol import OpenRequest, Targets, visits
 
 NAME = "torchvision"
 REMEDY = "Use backend='torchcodec', which replaces it"
@@ -79,16 +76,12 @@ class TorchvisionDecoder:
         self._half_tick = float(table.stream.time_base) / 2
         self._open()
 
-    def read(self, frames: Sequence[int], out: Pixels | None) -> Pixels:
+    def read(self, frames: Sequence[int], out: Targets) -> None:
         """Decode frames by number into ``out``."""
-        stream = self._request.table.stream
-        if out is None:
-            out = np.empty((len(frames), stream.height, stream.width, 3), np.uint8)
         for frame, positions in visits(frames):
             pixels = self._decode(frame).permute(1, 2, 0).numpy()
             for position in positions:
-                out[position] = pixels
-        return out
+                out[position][...] = pixels
 
     def close(self) -> None:
         """Close the container under the reader."""
