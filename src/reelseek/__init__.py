@@ -1,5 +1,6 @@
 """reelseek: exactly the frames that a robot-learning sample needs, in any Python environment."""
 
+from reelseek.datasets import Dataset, open_dataset
 from reelseek.types import Frame, FrameBatch, Orientation, StreamInfo, VideoInfo
 from reelseek.video import Video, open_video
 from reelseek.video.backends import backend_names
@@ -7,6 +8,7 @@ from reelseek.video.backends import backend_names
 __version__ = "0.1.0"
 
 __all__ = [
+    "Dataset",
     "Frame",
     "FrameBatch",
     "Orientation",
@@ -14,5 +16,6 @@ __all__ = [
     "Video",
     "VideoInfo",
     "backend_names",
+    "open_dataset",
     "open_video",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -150,7 +151,8 @@ class Video:
     def indices_played_at(self, seconds: ArrayLike) -> NDArray[np.int64]:
         """The numbers of the frames on display at these times; see ``get_frames_played_at``."""
         times = np.atleast_1d(np.asarray(seconds, np.float64))
-        pts, end = self._clock()
+        pts = self._clock()
+        end = self.table.end_seconds()
         outside = ~((times >= pts[0]) & (times < end))
         if outside.any():
             raise TimeRangeError(
@@ -171,7 +173,7 @@ class Video:
             TimeRangeError: A time is not a number, or the file gives no times.
         """
         times = np.atleast_1d(np.asarray(seconds, np.float64))
-        pts, _end = self._clock()
+        pts = self._clock()
         if not np.isfinite(times).all():
             raise TimeRangeError(
                 f"{times[~np.isfinite(times)][0]} is no time in seconds", path=self.path
@@ -216,14 +218,19 @@ class Video:
             f"{stream.codec}, backend={self._backend!r})"
         )
 
-    def _clock(self) -> tuple[NDArray[np.float64], float]:
+    @functools.cached_property
+    def pts_seconds(self) -> NDArray[np.float64]:
+        """(N,) when each frame appears, in seconds; NaN where the file has no timestamps."""
+        return self.table.pts_seconds()
+
+    def _clock(self) -> NDArray[np.float64]:
         if not self.table.has_unique_pts:
             raise TimeRangeError(
                 "the file gives its frames no times of their own",
                 remedy="Read its frames by number",
                 path=self.path,
             )
-        return self.table.pts_seconds(), self.table.end_seconds()
+        return self.pts_seconds
 
     def _checked(self, index: int) -> int:
         """A frame number in ``range(len(self))``."""

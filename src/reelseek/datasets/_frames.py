@@ -1,0 +1,119 @@
+"""Pictures of many samples at once: the frames of one file are decoded in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reelseek.datasets._records import VideoSpan
+from reelseek.datasets._video_cache import VideoCache
+from reelseek.errors import DatasetFormatError, TimestampToleranceError, VideoLengthError
+from reelseek.video import Video
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRequest:
+    """The frames of one camera for one sample."""
+
+    span: VideoSpan
+    """Where the episode's frames are."""
+    episode: int
+    """The episode's number."""
+    length: int
+    """The episode's number of frames."""
+    rows: NDArray[np.int64]
+    """(T,) rows of the episode."""
+    seconds: NDArray[np.float64]
+    """(T,) the rows' times since the episode's start."""
+    slack_seconds: float
+    """How far off a time may be only because the file keeps it as a 32-bit float."""
+
+
+def read_frames(
+    videos: VideoCache, requests: Sequence[FrameRequest], tolerance_seconds: float, key: str
+) -> NDArray[np.uint8]:
+    """Frames of one camera for several samples.
+
+    Returns:
+        (B, T, H, W, 3) RGB uint8, contiguous.
+
+    Raises:
+        VideoLengthError: A video is shorter than its episode.
+        TimestampToleranceError: A row's time is further than the tolerance from any frame.
+        DatasetFormatError: The files' pictures differ in size.
+        VideoError: A video can't be read.
+    """
+    pixels: NDArray[np.uint8] | None = None
+    for path, places in _by_file(requests).items():
+        video = videos.get(path)
+        if pixels is None:
+            size = (video.table.stream.height, video.table.stream.width)
+            pixels = np.empty((len(requests), len(requests[0].rows), *size, 3), np.uint8)
+        _check_size(video, pixels, key)
+        frames: list[int] = []
+        targets: list[NDArray[np.uint8]] = []
+        for place in places:
+            numbers = frame_numbers(video, requests[place], tolerance_seconds, key)
+            frames.extend(map(int, numbers))
+            targets.extend(pixels[place])
+        video.read_into(frames, targets)
+    assert pixels is not None  # a batch has samples
+    return pixels
+
+
+def frame_numbers(
+    video: Video, request: FrameRequest, tolerance_seconds: float, key: str
+) -> NDArray[np.int64]:
+    """(T,) the numbers, in the video, of a request's frames."""
+    if not video.table.has_unique_pts:
+        _check_length(video, request, 0, key)
+        return request.rows
+    first = int(video.indices_nearest(request.span.from_seconds)[0])
+    _check_length(video, request, first, key)
+    wanted = request.span.from_seconds + request.seconds
+    numbers = video.indices_nearest(wanted)
+    off = np.abs(video.pts_seconds[numbers] - wanted)
+    worst = int(np.argmax(off))
+    if off[worst] > tolerance_seconds + request.slack_seconds:
+        raise TimestampToleranceError(
+            f"episode {request.episode}, row {int(request.rows[worst])} of {key} is at "
+            f"{wanted[worst]:.6f} s, and the nearest frame, {int(numbers[worst])}, "
+            f"{off[worst]:.6f} s away",
+            remedy="If the recording is meant to be that uneven, pass a larger tolerance_s; "
+            f"it is {tolerance_seconds:g}",
+            path=video.path,
+        )
+    return numbers
+
+
+def _by_file(requests: Sequence[FrameRequest]) -> dict[str, list[int]]:
+    files: dict[str, list[int]] = {}
+    for place, request in enumerate(requests):
+        files.setdefault(str(request.span.path), []).append(place)
+    return files
+
+
+def _check_length(video: Video, request: FrameRequest, first: int, key: str) -> None:
+    left = len(video) - first
+    if left < request.length:
+        raise VideoLengthError(
+            f"episode {request.episode} has {request.length} rows, and its video of {key} "
+            f"{left} frames" + (f" from frame {first} on" if first else ""),
+            remedy="Copy the video again, or leave the episode out with `episodes=`",
+            path=video.path,
+        )
+
+
+def _check_size(video: Video, pixels: NDArray[Any], key: str) -> None:
+    stream = video.table.stream
+    if pixels.shape[2:4] != (stream.height, stream.width):
+        raise DatasetFormatError(
+            f"videos of {key} differ in size: {stream.width}x{stream.height} and "
+            f"{pixels.shape[3]}x{pixels.shape[2]}",
+            remedy="Re-encode them to one size, or read them one at a time",
+            path=video.path,
+        )
