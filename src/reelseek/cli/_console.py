@@ -1,0 +1,58 @@
+"""Where output goes: results to stdout, never cut; progress to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich import box
+from rich.console import Console, RenderableType
+from rich.table import Table
+
+PIPED_WIDTH = 10_000
+"""Columns where stdout is no terminal: as many as a line needs."""
+
+
+def new_table(*, title: str | None = None) -> Table:
+    """A table in the house style: lines on a terminal, plain columns in a pipe."""
+    style = box.SIMPLE_HEAD if sys.stdout.isatty() else None
+    return Table(
+        title=title, box=style, title_justify="left", title_style="bold", header_style="bold",
+        pad_edge=False,
+    )  # fmt: skip
+
+
+def show(*renderables: RenderableType) -> None:
+    """Print results to stdout: as wide as the terminal, or uncut where there is none."""
+    if sys.stdout.isatty():
+        console = Console(highlight=False)
+        for renderable in renderables:
+            console.print(renderable)
+        return
+    console = Console(
+        width=PIPED_WIDTH, highlight=False, color_system=None, force_terminal=False, soft_wrap=True
+    )
+    with console.capture() as capture:
+        for renderable in renderables:
+            console.print(renderable)
+    for line in capture.get().splitlines():
+        print(line.rstrip())
+
+
+def show_json(document: dict[str, Any]) -> None:
+    """Print one JSON document to stdout."""
+    print(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """A function that shows what is being done: one changing line, or a line each in a log."""
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        yield lambda text: print(text, file=sys.stderr, flush=True)
+        return
+    with console.status("") as status:
+        yield status.update

@@ -1,0 +1,74 @@
+"""The command line's frame: subcommands, global options, and how errors are shown."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from reelseek.cli import _bench, _probe
+from reelseek.errors import ReelseekError
+
+DEBUG = "REELSEEK_DEBUG"
+"""Environment variable; ``1`` shows the traceback of an error."""
+
+HELP = """Read exactly the frames that a robot-learning sample needs.
+
+Results go to stdout, progress to stderr.
+
+Exit status: 0 all is well; 1 a check found something wrong, or the data can't be read;
+2 the command was not understood.
+"""
+
+app = typer.Typer(
+    name="reelseek",
+    help=HELP,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+# One line for each subcommand, one file for each in this folder.
+app.command("probe")(_probe.probe)
+app.add_typer(_bench.app, name="bench")
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        import reelseek
+
+        print(f"reelseek {reelseek.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help=f"Show the traceback of an error ({DEBUG}=1 too).")
+    ] = False,
+) -> None:
+    """Options that stand before the subcommand."""
+    if debug:
+        os.environ[DEBUG] = "1"
+
+
+def main() -> None:
+    """Run the command, and end the process with its exit status."""
+    try:
+        app()
+    except ReelseekError as exc:
+        if os.environ.get(DEBUG, "") not in ("", "0"):
+            raise
+        print(f"error: {' '.join(str(exc).split())}", file=sys.stderr)
+        sys.exit(1)
+    except BrokenPipeError:
+        # The reader of a pipe (`| head`) has what it wanted; Python's last flush must not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
