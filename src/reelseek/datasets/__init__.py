@@ -3,5 +3,16 @@
 from reelseek.datasets._dataset import Dataset
 from reelseek.datasets._open import open_dataset
 from reelseek.datasets._records import Episode, Episodes, Feature, Location
+from reelseek.datasets._summary import CameraSummary, DatasetSummary, summarise
 
-__all__ = ["Dataset", "Episode", "Episodes", "Feature", "Location", "open_dataset"]
+__all__ = [
+    "CameraSummary",
+    "Dataset",
+    "DatasetSummary",
+    "Episode",
+    "Episodes",
+    "Feature",
+    "Location",
+    "open_dataset",
+    "summarise",
+]

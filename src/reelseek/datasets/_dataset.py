@@ -51,7 +51,8 @@ class Dataset:
         info: DatasetInfo,
         layout: Layout,
         modality: Modality | None,
-        keys: Keys,
+        every_key: Keys,
+        sample_keys: Keys,
         deltas: Deltas,
         positions: NDArray[np.int64],
         options: Options,
@@ -59,14 +60,15 @@ class Dataset:
         self.root = root
         self.info = info
         self.modality = modality
-        self._layout = layout
-        self._keys = keys
+        self.layout = layout
+        self.every_key = every_key
+        self.sample_keys = sample_keys
         self._deltas = deltas
         self._positions = positions
         self._options = options
         self._ends = np.cumsum(layout.episodes.lengths[positions])
         unused = {name for name, f in info.features.items() if f.dtype == "image"}
-        unused -= {camera.camera for camera in keys.cameras}
+        unused -= {camera.camera for camera in sample_keys.cameras}
         self._rows = RowStore(layout, frozenset(unused))
         self._videos = self._new_cache()
 
@@ -83,18 +85,18 @@ class Dataset:
     @property
     def cameras(self) -> tuple[str, ...]:
         """The keys of the cameras that samples hold."""
-        return tuple(camera.key for camera in self._keys.cameras)
+        return tuple(camera.key for camera in self.sample_keys.cameras)
 
     @property
     def keys(self) -> tuple[str, ...]:
         """Every key of a sample."""
-        pads = [f"{key}_is_pad" for key in self._keys.names if key in self._deltas]
-        return (*self._keys.names, *pads)
+        pads = [f"{key}_is_pad" for key in self.sample_keys.names if key in self._deltas]
+        return (*self.sample_keys.names, *pads)
 
     @functools.cached_property
     def episodes(self) -> Episodes:
         """The episodes that samples come from, in the order of the samples."""
-        every = self._layout.episodes
+        every = self.layout.episodes
         if len(self._positions) == len(every):
             return every
         tasks = [every[int(position)].tasks for position in self._positions]
@@ -103,7 +105,7 @@ class Dataset:
     @property
     def tasks(self) -> dict[int, str]:
         """Task texts by task_index."""
-        return self._layout.tasks
+        return self.layout.tasks
 
     def __len__(self) -> int:
         return int(self._ends[-1]) if len(self._ends) else 0
@@ -143,10 +145,10 @@ class Dataset:
             raise ValueError("a batch needs at least one index")
         columns = {position: self._rows.rows_of(position) for position, _row in places}
         batch: Sample = {}
-        for camera in self._keys.cameras:
+        for camera in self.sample_keys.cameras:
             pixels = self._pictures(camera, places, columns)
             batch[camera.key] = self._channels_first(pixels, camera.key)
-        for key in self._keys.values:
+        for key in self.sample_keys.values:
             batch[key.key] = self._converted(self._values(key, places, columns))
         for name in self._deltas:
             pads = [self._window(name, position, row)[1] for position, row in places]
@@ -166,7 +168,7 @@ class Dataset:
         """
         position, row = self._place(index)
         key = self._camera(camera)
-        length = int(self._layout.episodes.lengths[position])
+        length = int(self.layout.episodes.lengths[position])
         rows, _is_pad = padded(row, length, np.fromiter(offsets, np.int64))
         request = self._request(key, position, rows, self._rows.rows_of(position))
         times = request.span.from_seconds + request.seconds
@@ -210,13 +212,13 @@ class Dataset:
         number %= count
         chosen = int(np.searchsorted(self._ends, number, side="right"))
         position = int(self._positions[chosen])
-        start = int(self._ends[chosen]) - int(self._layout.episodes.lengths[position])
+        start = int(self._ends[chosen]) - int(self.layout.episodes.lengths[position])
         return position, number - start
 
     def _window(
         self, key: str, position: int, row: int
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        length = int(self._layout.episodes.lengths[position])
+        length = int(self.layout.episodes.lengths[position])
         return padded(row, length, self._deltas.get(key, np.zeros(1, np.int64)))
 
     def _values(
@@ -235,10 +237,10 @@ class Dataset:
 
     def _task(self, number: Any) -> str:
         try:
-            return self._layout.tasks[int(number)]
+            return self.layout.tasks[int(number)]
         except KeyError:
             raise DatasetFormatError(
-                f"no task {int(number)} among the {len(self._layout.tasks)} in meta",
+                f"no task {int(number)} among the {len(self.layout.tasks)} in meta",
                 path=self.root,
             ) from None
 
@@ -256,7 +258,7 @@ class Dataset:
             return read_frames(self._videos, requests, tolerance, camera.key)
         pictures = []
         for (position, _row), rows in zip(places, windows, strict=True):
-            source = self._layout.rows_of(position).path
+            source = self.layout.rows_of(position).path
             cells = columns[position][camera.camera][rows]
             pictures.append([decode_image(cell, self.root, camera.key, source) for cell in cells])
         return np.stack(_stacked_all(pictures, camera.key, self.root))
@@ -266,9 +268,9 @@ class Dataset:
     ) -> FrameRequest:
         seconds, slack = _times(columns, rows, self.fps)
         return FrameRequest(
-            span=self._layout.video_of(position, camera.camera),
-            episode=int(self._layout.episodes.indices[position]),
-            length=int(self._layout.episodes.lengths[position]),
+            span=self.layout.video_of(position, camera.camera),
+            episode=int(self.layout.episodes.indices[position]),
+            length=int(self.layout.episodes.lengths[position]),
             rows=rows,
             seconds=seconds,
             slack_seconds=slack,
@@ -277,7 +279,7 @@ class Dataset:
     def _camera(self, name: str) -> CameraKey:
         from reelseek.datasets._keys import selected
 
-        return selected(self._keys, [name]).cameras[0]
+        return selected(self.sample_keys, [name]).cameras[0]
 
     def _channels_first(self, pixels: NDArray[np.uint8], key: str) -> Any:
         """(B, T, H, W, C) as (B, T, C, H, W) of the same memory; without T for a plain key."""
