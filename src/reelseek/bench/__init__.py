@@ -1,5 +1,12 @@
 """Measuring decoders: which frames they return, and how fast."""
 
+from reelseek.bench._contact_sheet import SheetSample, sheet_samples, write_contact_sheet
 from reelseek.bench.probe import FileProbe, probe_file
 
-__all__ = ["FileProbe", "probe_file"]
+__all__ = [
+    "FileProbe",
+    "SheetSample",
+    "probe_file",
+    "sheet_samples",
+    "write_contact_sheet",
+]

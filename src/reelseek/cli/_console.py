@@ -48,6 +48,39 @@ def show_json(document: dict[str, Any]) -> None:
 
 
 @contextmanager
+def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A function that is told how much is done: a bar on a terminal, lines in a log."""
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        yield _log_lines(label, total)
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def _log_lines(label: str, total: int) -> Callable[[int], None]:
+    """Prints a line at each tenth of the way."""
+    tenths = [0]
+
+    def advance(done: int) -> None:
+        if total and done * 10 // total > tenths[0]:
+            tenths[0] = done * 10 // total
+            print(f"{label}: {done} of {total}", file=sys.stderr, flush=True)
+
+    return advance
+
+
+@contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
     """A function that shows what is being done: one changing line, or a line each in a log."""
     console = Console(stderr=True, highlight=False)

@@ -16,7 +16,7 @@ from reelseek.datasets._frames import FrameRequest, read_frames
 from reelseek.datasets._images import decode_image
 from reelseek.datasets._keys import CameraKey, Keys, ValueKey
 from reelseek.datasets._modality import Modality
-from reelseek.datasets._records import DatasetInfo, Episodes, Feature, Layout, Location
+from reelseek.datasets._records import DatasetInfo, Episode, Episodes, Feature, Layout, Location
 from reelseek.datasets._rows import Columns, RowStore
 from reelseek.datasets._video_cache import VideoCache, max_open_videos
 from reelseek.errors import DatasetFormatError, DependencyError, SampleIndexError
@@ -173,6 +173,19 @@ class Dataset:
         request = self._request(key, position, rows, self._rows.rows_of(position))
         times = request.span.from_seconds + request.seconds
         return Location(str(request.span.path), tuple(map(float, times)))
+
+    def place_of(self, index: int) -> tuple[Episode, int]:
+        """The episode that a sample belongs to, and its row there.
+
+        Raises:
+            SampleIndexError: There is no such sample.
+        """
+        position, row = self._place(index)
+        return self.layout.episodes[position], row
+
+    def offsets_of(self, key: str) -> tuple[int, ...]:
+        """The rows, from the sample's own, that a key holds: ``(0,)`` for a key without deltas."""
+        return tuple(map(int, self._deltas.get(key, (0,))))
 
     def close(self) -> None:
         """Close the open videos; the next read opens them again."""
