@@ -1,0 +1,35 @@
+# make demo   sets up and runs the main job on the sample dataset
+# make test   sets up and runs all tests
+# make check  lint, types, and whether the docs' commands exist
+# make bench  random seeks with every decoder: make bench DATASET=/data/my_set
+#
+# Everything goes into .venv. PYTHON=python3.12 chooses another interpreter.
+
+PYTHON ?= python3
+DATASET ?= sample/aloha3cam
+BIN := .venv/bin
+
+.PHONY: demo test check bench clean
+
+demo: .venv/ready-demo
+	$(BIN)/reelseek demo
+
+test: .venv/ready-test
+	$(BIN)/python -m pytest
+
+check: .venv/ready-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/ready-demo
+	$(BIN)/reelseek bench seek $(DATASET) --out out/bench
+
+clean:
+	rm -rf .venv out .mypy_cache .pytest_cache .ruff_cache
+
+.venv/ready-demo: pyproject.toml constraints.txt scripts/setup.sh
+	PYTHON="$(PYTHON)" sh scripts/setup.sh demo
+
+.venv/ready-test: .venv/ready-demo requirements/lerobot.txt requirements/lerobot-no-deps.txt
+	PYTHON="$(PYTHON)" sh scripts/setup.sh test
