@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from reelseek.errors import ReelseekError
+from reelseek.errors import DecodeError
 
 CHILD_COMMAND = (sys.executable, "-m", "reelseek.bench._probe_child")
 """The subprocess; the folder with its request is put after it."""
@@ -63,8 +63,9 @@ class ReadReport:
     def explanation(self) -> str:
         """Reason, the decoder's own words, and what to do, in one line; empty where all is well."""
         text = self.reason
-        if self.detail and self.detail not in text:
-            text += f" ({self.detail})"
+        detail = self.detail.rstrip(".")
+        if detail and detail not in text:
+            text += f" ({detail})"
         return f"{text}. {self.remedy}" if self.remedy else text
 
     def to_json(self) -> dict[str, Any]:
@@ -92,22 +93,23 @@ def run_reader(reader: str, jobs: list[dict[str, Any]], *, timeout_seconds: floa
     return ReadReport(reader, **result)
 
 
-def run_oracle(
-    path: str, output: Path, *, until: int | None = None, timeout_seconds: float
-) -> dict[str, Any]:
-    """Decode a file from its start in a subprocess, to ``output``.
+def run_oracle(files: list[dict[str, Any]], *, timeout_seconds: float) -> list[dict[str, Any]]:
+    """Decode files from their start in a subprocess.
+
+    Args:
+        files: For each ``path``, ``output`` (where its frames' digests go) and ``until``: the
+            last frame needed, or None.
+        timeout_seconds: After this the subprocess is killed.
 
     Returns:
-        Facts about the video, or ``{"error": {"type": ..., "message": ...}}``.
+        For each file facts about it, or ``{"error": {"type": ..., "message": ...}}``.
     """
-    request = {"task": "oracle", "path": path, "output": str(output), "until": until}
-    outcome = _run(request, timeout_seconds)
-    if isinstance(outcome, _Death):
-        error = ReelseekError(
-            f"FFmpeg {outcome.reason}", path=path, detail=outcome.chatter, remedy=outcome.remedy
-        )
-        return {"error": {"type": "DecodeError", "message": str(error)}}
-    return outcome[0]
+    outcome = _run({"task": "oracle", "files": files}, timeout_seconds)
+    if not isinstance(outcome, _Death):
+        facts: list[dict[str, Any]] = outcome[0]["files"]
+        return facts
+    what = DecodeError(f"FFmpeg {outcome.reason}", detail=outcome.chatter, remedy=outcome.remedy)
+    return [{"error": {"type": type(what).__name__, "message": str(what)}}] * len(files)
 
 
 @dataclass(frozen=True, slots=True)

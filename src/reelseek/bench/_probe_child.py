@@ -47,8 +47,12 @@ def main(folder: Path) -> None:
 
 
 def _oracle(request: Json, stage: Stage) -> Json:
-    """Decode a file from start to end, and save its frames' digests."""
-    stage("decoding the file from start to end")
+    """Decode files from start to end, and save their frames' digests."""
+    return {"files": [_oracle_of(file, stage) for file in request["files"]]}
+
+
+def _oracle_of(request: Json, stage: Stage) -> Json:
+    stage(f"decoding {request['path']} from its start")
     try:
         table, oracle = decode_all(request["path"], until=request["until"])
     except ReelseekError as exc:

@@ -183,12 +183,12 @@ class _PlainOpencv:
 
 
 PLAIN = {
-    "pyav (typical)": Plain("pyav", "av.open per call, seek by time, to_ndarray", _TypicalPyav),
+    "pyav (typical)": Plain("pyav", "av.open, seek by time, decode on", _TypicalPyav),
     "torchcodec (approximate)": Plain(
-        "torchcodec", "VideoDecoder(seek_mode='approximate')", _ApproximateTorchcodec
+        "torchcodec", "seek_mode='approximate'", _ApproximateTorchcodec
     ),
-    "decord (plain)": Plain("decord", "VideoReader[i]", _PlainDecord),
-    "opencv (plain)": Plain("opencv", "set(CAP_PROP_POS_FRAMES, i); read()", _PlainOpencv),
+    "decord (plain)": Plain("decord", "VideoReader(path)[i]", _PlainDecord),
+    "opencv (plain)": Plain("opencv", "set(POS_FRAMES, i), read()", _PlainOpencv),
 }
 """Plain calls by name."""
 

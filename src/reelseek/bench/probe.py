@@ -137,15 +137,16 @@ def probe_file(
     path = os.path.abspath(os.fspath(path))
     with tempfile.TemporaryDirectory(prefix="reelseek-oracle-") as scratch:
         oracle = Path(scratch) / "oracle.npz"
-        tell(f"{path}: FFmpeg decodes it from start to end")
-        video = run_oracle(path, oracle, timeout_seconds=timeout_seconds)
+        tell(f"{Path(path).name}: FFmpeg decodes it from start to end")
+        request = {"path": path, "output": str(oracle), "until": None}
+        (video,) = run_oracle([request], timeout_seconds=timeout_seconds)
         if "error" in video:
             return FileProbe(path, video["error"], {}, (), ())
         frames = frames_to_read(video.pop("sound_frames"), seed)
         jobs = [{"path": path, "oracle": str(oracle), "reads": [[frame] for frame in frames]}]
         found = []
         for name in backends or backend_names():
-            tell(f"{path}: {name}")
+            tell(f"{Path(path).name}: {name}")
             found.append(_probe_backend(name, jobs, timeout_seconds))
     return FileProbe(path, None, video, frames, tuple(found))
 

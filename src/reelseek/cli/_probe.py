@@ -32,7 +32,7 @@ def probe(
 
     Each decoder runs in a subprocess, so that a crash or a hang is reported and harms nothing.
     The first columns show it behind reelseek, which refuses rather than return a neighbouring
-    frame; the last one shows the same frames read with the library's plain documented call.
+    frame; "plain call" shows the same frames read with the library's own documented call.
 
     Exit status 0 where every file is whole and at least one backend reads it exactly, else 1.
     """
@@ -62,18 +62,19 @@ def _rendered(probe: FileProbe) -> list[RenderableType]:
     from reelseek.cli._console import new_table
 
     table = new_table()
-    for header in ("backend", "version", "frames through reelseek"):
+    for header in ("backend", "version", "through reelseek"):
         table.add_column(header, no_wrap=True)
     table.add_column("ms per seek", justify="right", no_wrap=True)
-    table.add_column("plain call, unchecked")
+    table.add_column("plain call", no_wrap=True)
+    table.add_column("which is", style="dim")
     for backend in probe.backends:
-        color = MARKS[backend.adapter.status]
         table.add_row(
             backend.name,
             backend.adapter.version,
-            Text(_verdict(backend.adapter), style=color),
+            Text(_verdict(backend.adapter), style=MARKS[backend.adapter.status]),
             "" if backend.median_seek_ms is None else f"{backend.median_seek_ms:.2f}",
-            _plain_cell(backend),
+            Text(backend.plain_verdict, style=_plain_style(backend)),
+            Text(_usage(backend)),
         )
     lines: list[RenderableType] = [f"[bold]{escape(probe.path)}[/bold]", escape(_facts(probe))]
     lines += [Text(f"note: {note}") for note in probe.video["notes"]]
@@ -115,13 +116,14 @@ def _verdict(report: ReadReport) -> str:
     return words.get(report.status, report.status)
 
 
-def _plain_cell(backend: BackendProbe) -> str:
+def _plain_style(backend: BackendProbe) -> str:
+    return "" if backend.plain is None else MARKS[backend.plain.status]
+
+
+def _usage(backend: BackendProbe) -> str:
     from reelseek.bench._readers import PLAIN
 
-    if backend.plain is None:
-        return ""
-    verdict = backend.plain_verdict
-    return f"{verdict}  ({PLAIN[backend.plain.reader].usage})" if verdict else ""
+    return PLAIN[backend.plain.reader].usage if backend.plain and backend.plain_verdict else ""
 
 
 def _reasons(probe: FileProbe) -> list[tuple[str, str]]:

@@ -1,0 +1,97 @@
+"""Bar charts of measurements, as PNG files."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from reelseek.bench._report import note
+from reelseek.bench.seek import Timing, median, percentile
+from reelseek.errors import DependencyError
+
+LOG_FROM_RATIO = 25
+"""The scale is logarithmic where the slowest takes this many times as long as the fastest."""
+TIMED, FASTEST, REFUSED = "#4c72b0", "#2a9d5c", "#a05a00"
+
+
+def seek_chart(timings: Sequence[Timing], title: str, measured: dict[str, Any], path: Path) -> None:
+    """Draw a seek benchmark: medians as bars, the 95th percentile as a whisker.
+
+    Args:
+        timings: In the order in which they are drawn, from the top.
+        title: What was measured.
+        measured: The JSON document, for the line on where it was measured.
+        path: The PNG file.
+
+    Raises:
+        DependencyError: matplotlib isn't installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as exc:
+        raise DependencyError(
+            "the chart needs matplotlib, which isn't installed",
+            remedy="Run `pip install 'reelseek[bench]'`",
+        ) from exc
+    settings = measured["settings"]
+    frames, cameras = len(settings["offsets"]), len(settings["cameras"])
+    panels = [
+        (f"{frames} frame{'s' * (frames > 1)} of one camera, file open", "seek_ms"),
+        (f"all {cameras} cameras, files open", "sample_ms"),
+        ("first read of a file", "first_read_ms"),
+    ]
+    if cameras == 1:
+        del panels[1]
+    figure = Figure(figsize=(5.2 * len(panels), 1.9 + 0.5 * len(timings)), layout="constrained")
+    figure.suptitle(textwrap.fill(title, 46 * len(panels)), fontsize=12, fontweight="bold")
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for number, (axis, (label, name)) in enumerate(zip(axes, panels, strict=True)):
+        _draw(axis, timings, label, [getattr(timing, name) for timing in timings], number == 0)
+    environment = measured["environment"]
+    figure.supxlabel(
+        "milliseconds: the median, with a whisker to the 95th percentile; shorter is better\n"
+        f"{environment['cpu']}, one thread, reelseek {environment['reelseek']}, "
+        f"{settings['cache_state'].partition(':')[0]}",
+        fontsize=9,
+    )
+    figure.savefig(path, dpi=130)
+
+
+def _draw(
+    axis: Any, timings: Sequence[Timing], label: str, values: Sequence[list[float]], says_why: bool
+) -> None:
+    medians = [median(times) for times in values]
+    known = [value for value in medians if value is not None]
+    highest = max((percentile(times, 95) or 0 for times in values), default=0) or 1
+    is_log = bool(known) and max(known) / min(known) > LOG_FROM_RATIO
+    for row, (timing, times, middle) in enumerate(zip(timings, values, medians, strict=True)):
+        if middle is None:
+            if says_why:
+                axis.text(0.01, row, textwrap.fill(note(timing), 52), va="center", fontsize=8,
+                          color=REFUSED, transform=axis.get_yaxis_transform())  # fmt: skip
+            continue
+        above = max(0.0, (percentile(times, 95) or middle) - middle)
+        color = FASTEST if middle == min(known) else TIMED
+        axis.barh(row, middle, height=0.62, color=color)
+        axis.errorbar(middle, row, xerr=[[0], [above]], color="#333333", capsize=3, lw=1)
+        value = f"{middle:.2f}  (p95 {middle + above:.2f})"
+        axis.annotate(value, (middle + above, row), xytext=(5, 0),
+                      textcoords="offset points", va="center", fontsize=9)  # fmt: skip
+    axis.set_title(label, fontsize=10)
+    axis.set_yticks(range(len(timings)), [_label(timing) for timing in timings])
+    axis.set_ylim(len(timings) - 0.4, -0.6)
+    if is_log:
+        axis.set_xscale("log")
+        axis.set_xlim(min(known) / 3, highest * 12)
+    else:
+        axis.set_xlim(0, highest * 1.6)
+    axis.tick_params(axis="y", length=0)
+    axis.grid(axis="x", color="#dddddd", lw=0.7)
+    axis.set_axisbelow(True)
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def _label(timing: Timing) -> str:
+    return f"{timing.name}\n{timing.check.version}".strip()

@@ -1,0 +1,105 @@
+"""A seek benchmark's JSON document, and the words of its table."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reelseek.bench._environment import environment
+from reelseek.bench._plan import Plan
+from reelseek.bench.seek import Timing, median
+
+if TYPE_CHECKING:
+    from reelseek.datasets import Dataset
+
+SCHEMA = "reelseek.bench.seek/1"
+BASELINE = "pyav (typical)"
+"""What speed is compared with, where it was measured."""
+CACHE_STATE = (
+    "page cache warm: every file was decoded once, in another process, before it was timed"
+)
+
+
+def document(dataset: Dataset, plan: Plan, timings: Sequence[Timing]) -> dict[str, Any]:
+    """The versioned JSON document of ``reelseek bench seek``."""
+    return {
+        "schema": SCHEMA,
+        "measured_at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "environment": environment(),
+        "dataset": {
+            "root": str(dataset.root),
+            "version": dataset.info.version,
+            "num_episodes": len(dataset.episodes),
+            "num_frames": len(dataset),
+            "fps": dataset.fps,
+        },
+        "settings": {
+            "cameras": list(plan.cameras),
+            "offsets": list(plan.offsets),
+            "num_seeks": len(plan.seeks),
+            "seed": plan.seed,
+            "threads": 1,
+            "cache_state": CACHE_STATE,
+        },
+        "videos": video_facts(plan),
+        "files": [facts.to_json() for facts in plan.files.values()],
+        "seeks": [
+            {
+                "index": seek.index,
+                "reads": [
+                    {"camera": read.camera, "path": read.path, "frames": list(read.frames)}
+                    for read in seek.reads
+                ],
+            }
+            for seek in plan.seeks
+        ],
+        "backends": [timing.to_json() for timing in timings],
+    }
+
+
+def video_facts(plan: Plan) -> dict[str, Any]:
+    """Codec, picture sizes and mean GOP of the files that were read."""
+    files = plan.files.values()
+    num_frames = sum(facts.num_frames for facts in files)
+    return {
+        "codecs": sorted({facts.codec for facts in files}),
+        "sizes": sorted({f"{facts.width}x{facts.height}" for facts in files}),
+        "mean_gop": round(num_frames / max(1, sum(f.num_key_frames for f in files)), 2),
+        "mean_bytes_per_frame": round(sum(f.num_bytes for f in files) / max(1, num_frames)),
+        "num_files": len(files),
+    }
+
+
+def headline(plan: Plan, root: Path) -> str:
+    """What was measured, in one line."""
+    facts = video_facts(plan)
+    seek = f"{len(plan.offsets)} frame{'s' * (len(plan.offsets) > 1)}"
+    return (
+        f"{root.name}: {'/'.join(facts['codecs'])} {', '.join(facts['sizes'])}, "
+        f"a key frame every {facts['mean_gop']:g}; {len(plan.seeks)} random seeks of {seek} "
+        f"({', '.join(f'+{n}' if n >= 0 else str(n) for n in plan.offsets)}), "
+        f"{len(plan.cameras)} camera{'s' * (len(plan.cameras) > 1)}"
+    )
+
+
+def speedup(timing: Timing, timings: Sequence[Timing]) -> float | None:
+    """How many times as fast as the baseline; None where either wasn't timed."""
+    base = next((median(other.seek_ms) for other in timings if other.name == BASELINE), None)
+    own = median(timing.seek_ms)
+    return base / own if base and own else None
+
+
+def note(timing: Timing) -> str:
+    """Why it has no times, in a few words; or what is peculiar to it."""
+    check = timing.check
+    if check.status == "right":
+        colours = f"colours within {check.max_difference}; " * bool(check.max_difference)
+        opens = "opens the file in each call" * (timing.name == BASELINE)
+        return f"{colours}{opens}".rstrip("; ")
+    if check.status == "wrong":
+        return f"{check.wrong} of {check.reads} reads DIFFER: {check.reason}"
+    if check.status == "fails" and check.reads:
+        return f"{check.failed} of {check.reads} reads fail: {check.reason}"
+    return check.reason
