@@ -56,7 +56,7 @@ def _deltas(root: Path) -> dict[str, Any]:
 
     plain = reelseek.open_dataset(root, output="numpy")
     deltas: dict[str, Any] = dict.fromkeys(plain.cameras, OFFSETS)
-    if "action" in plain.keys:  # noqa: SIM118
+    if "action" in plain.keys:
         deltas["action"] = range(ACTION_STEPS)
     return deltas
 
@@ -69,7 +69,7 @@ def _read_all(dataset: Dataset, workers: int, batch_size: int, seed: int) -> str
     from reelseek.cli._console import progress_bar
 
     loader: Any = DataLoader(
-        dataset,  # type: ignore[arg-type]
+        dataset,
         batch_size=batch_size,
         shuffle=True,
         num_workers=workers,
