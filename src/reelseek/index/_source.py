@@ -6,6 +6,7 @@ video and the file protocol, so that a playlist in disguise can't make it open a
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 from typing import TYPE_CHECKING, Any
@@ -34,14 +35,24 @@ def open_container(path: str) -> av.container.InputContainer:
     head = _checked_head(path)
     import av
 
+    # PyAV 19 replaces what isn't UTF-8 in metadata by itself; the others are to be told.
+    told: dict[str, Any] = {"metadata_errors": "replace"} if pyav_major() < 19 else {}
+    options = {"protocol_whitelist": "file", "format_whitelist": FORMATS}
     try:
-        return av.open(
-            ffmpeg_name(path),
-            options={"protocol_whitelist": "file", "format_whitelist": FORMATS},
-            metadata_errors="replace",
+        container: av.container.InputContainer = av.open(
+            ffmpeg_name(path), options=options, **told
         )
     except (av.error.FFmpegError, OSError, ValueError) as exc:
         raise _explained(path, head, str(exc)) from exc
+    return container
+
+
+@functools.cache
+def pyav_major() -> int:
+    """PyAV's major release, by which its functions differ."""
+    import av
+
+    return int(av.__version__.partition(".")[0])
 
 
 def best_video_stream(container: av.container.InputContainer) -> Any:

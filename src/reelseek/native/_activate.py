@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import re
 import sys
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 
 from reelseek.errors import BackendUnavailableError
 from reelseek.native._wheel_ffmpeg import prepare_wheel_ffmpeg
@@ -16,6 +18,9 @@ AVDEVICE_SONAMES = ("libavdevice.so.62", "libavdevice.so.61", "libavdevice.so.60
                     "libavdevice.so.59", "libavdevice.so.58")  # fmt: skip
 """libavdevice needs all the other FFmpeg libraries, so loading it tests for all of them at once.
 FFmpeg 8 down to 4: the majors that torchcodec is built for, in the order in which it tries them."""
+
+AVUTIL_MAJOR_OF_FFMPEG_0 = 52
+"""FFmpeg 4 has libavutil 56, FFmpeg 8 has libavutil 60, one more for each major."""
 
 SWITCH = "REELSEEK_ACTIVATE"
 """Environment variable; ``0`` turns activation off."""
@@ -68,7 +73,9 @@ def _activate() -> Activation:
     if any(_loads(soname) for soname in AVDEVICE_SONAMES):
         return Activation("")
     loaded = []
-    for path in prepare_wheel_ffmpeg():
+    paths = prepare_wheel_ffmpeg()
+    _check_major(paths[0])
+    for path in paths:
         try:
             # Local: PyAV's own copy must keep its symbols to itself, and so must this one.
             ctypes.CDLL(str(path), ctypes.RTLD_LOCAL)
@@ -82,6 +89,25 @@ def _activate() -> Activation:
             ) from exc
         loaded.append(str(path))
     return Activation("no FFmpeg on this system, so PyAV's was loaded", tuple(loaded))
+
+
+def _check_major(avutil: Path) -> None:
+    """Refuse an FFmpeg that the installed torchcodec isn't built for."""
+    major = int(avutil.suffix[1:]) - AVUTIL_MAJOR_OF_FFMPEG_0
+    spec = importlib.util.find_spec("torchcodec")
+    folder = Path(spec.origin).parent if spec and spec.origin else avutil.parent
+    built_for = sorted(
+        int(found[1])
+        for path in folder.glob("libtorchcodec_core*.so")
+        if (found := re.fullmatch(r"libtorchcodec_core(\d+)\.so", path.name))
+    )
+    if built_for and major not in built_for:
+        raise BackendUnavailableError(
+            f"PyAV's wheel carries FFmpeg {major}, and torchcodec is built for FFmpeg "
+            f"{built_for[0]} to {built_for[-1]}",
+            remedy="Run `pip install 'av<19'`, or install FFmpeg 7",
+            backend="torchcodec",
+        )
 
 
 def _loads(soname: str) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 
 from reelseek.errors import CorruptVideoError, DecodeError, DeviceUnavailableError
 from reelseek.index import NO_PTS, FrameTable
-from reelseek.index._source import best_video_stream, open_container
+from reelseek.index._source import best_video_stream, open_container, pyav_major
 from reelseek.types import Pixels
 from reelseek.video.backends._protocol import OpenRequest, Targets, visits
 
@@ -50,7 +50,10 @@ class PyavDecoder:
         self._by_pts = bool(len(self._table) and self._table.decode_position[0] >= 0)
         # Making a scaler costs more than using it: keep one.
         self._reformatter = VideoReformatter()
-        self._interpolation = Interpolation.BICUBIC  # FFmpeg's own default, and torchcodec's
+        # FFmpeg's own default, and torchcodec's; one thread, which older releases always use.
+        self._scaling: dict[str, Any] = {"interpolation": Interpolation.BICUBIC}
+        if pyav_major() >= 17:
+            self._scaling["threads"] = 1
         self._packet_of = {int(pts): n for n, pts in enumerate(self._table.packet_pts)}
         self._frames: Iterator[Any] = iter(())
         self._open()
@@ -72,6 +75,7 @@ class PyavDecoder:
         self._container = open_container(self._request.path)
         self._stream = best_video_stream(self._container)
         self._stream.codec_context.thread_count = self._request.threads
+        self._stream.codec_context.options = {"err_detect": "explode"}
         self._next = 0  # the first frame, in display order, that can still come out
         self._frames = _decoded(self._container.demux(self._stream))
 
@@ -164,9 +168,7 @@ class PyavDecoder:
             )
 
     def _write(self, frame: int, picture: Any, out: Pixels) -> None:
-        rgb = self._reformatter.reformat(
-            picture, format="rgb24", interpolation=self._interpolation, threads=1
-        )
+        rgb = self._reformatter.reformat(picture, format="rgb24", **self._scaling)
         plane: Any = rgb.planes[0]
         rows = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
         pixels = rows[:, : rgb.width * 3].reshape(plane.height, rgb.width, 3)
