@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,19 +12,23 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reelseek.datasets._deltas import Deltas, padded
+from reelseek.datasets._deltas import Deltas
 from reelseek.datasets._frames import FrameRequest, read_frames
-from reelseek.datasets._images import decode_image
-from reelseek.datasets._keys import CameraKey, Keys, ValueKey
+from reelseek.datasets._images import read_images
+from reelseek.datasets._keys import CameraKey, Keys, selected
 from reelseek.datasets._modality import Modality
 from reelseek.datasets._records import DatasetInfo, Episode, Episodes, Feature, Layout, Location
-from reelseek.datasets._rows import Columns, RowStore
+from reelseek.datasets._rows import Rows, RowStore
+from reelseek.datasets._values import Place, read_values
 from reelseek.datasets._video_cache import VideoCache, max_open_videos
-from reelseek.errors import DatasetFormatError, DependencyError, SampleIndexError
+from reelseek.errors import DependencyError, SampleIndexError
 from reelseek.video import Video, open_video
 
 Output = Literal["torch", "numpy"]
 Sample = dict[str, Any]
+
+OWN_ROW = np.zeros(1, np.int64)
+"""The offsets of a camera that has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,19 +145,18 @@ class Dataset:
         Args:
             indices: (B,) numbers of samples; at least one. Negative ones count from the end.
         """
-        places = [self._place(index) for index in indices]
+        places = self._places(indices)
         if not places:
             raise ValueError("a batch needs at least one index")
-        columns = {position: self._rows.rows_of(position) for position, _row in places}
         batch: Sample = {}
         for camera in self.sample_keys.cameras:
-            pixels = self._pictures(camera, places, columns)
-            batch[camera.key] = self._channels_first(pixels, camera.key)
+            batch[camera.key] = self._channels_first(self._pictures(camera, places), camera.key)
         for key in self.sample_keys.values:
-            batch[key.key] = self._converted(self._values(key, places, columns))
-        for name in self._deltas:
-            pads = [self._window(name, position, row)[1] for position, row in places]
-            batch[f"{name}_is_pad"] = self._converted(np.stack(pads))
+            values = read_values(key, places, self._deltas, self.layout.tasks)
+            batch[key.key] = self._converted(values)
+        for name, offsets in self._deltas.items():
+            pads = np.stack([place.window(offsets)[1] for place in places])
+            batch[f"{name}_is_pad"] = self._converted(pads)
         return batch
 
     def locate(self, index: int, camera: str, offsets: Iterable[int] = (0,)) -> Location:
@@ -166,11 +170,9 @@ class Dataset:
         Raises:
             FeatureNotFoundError: There is no such camera.
         """
-        position, row = self._place(index)
-        key = self._camera(camera)
-        length = int(self.layout.episodes.lengths[position])
-        rows, _is_pad = padded(row, length, np.fromiter(offsets, np.int64))
-        request = self._request(key, position, rows, self._rows.rows_of(position))
+        key = selected(self.sample_keys, [camera]).cameras[0]
+        place = self._places([index])[0]
+        request = self._request(key, place, place.window(np.fromiter(offsets, np.int64))[0])
         times = request.span.from_seconds + request.seconds
         return Location(str(request.span.path), tuple(map(float, times)))
 
@@ -180,7 +182,7 @@ class Dataset:
         Raises:
             SampleIndexError: There is no such sample.
         """
-        position, row = self._place(index)
+        position, row = self._find(index)
         return self.layout.episodes[position], row
 
     def offsets_of(self, key: str) -> tuple[int, ...]:
@@ -213,12 +215,21 @@ class Dataset:
             max_open_videos(options.max_open),
         )
 
-    def _place(self, index: int) -> tuple[int, int]:
+    def _places(self, indices: Sequence[int]) -> list[Place]:
+        found = [self._find(index) for index in indices]
+        rows: dict[int, Rows] = {}
+        for position, _row in found:
+            if position not in rows:
+                rows[position] = self._rows.rows_of(position)
+        lengths = self.layout.episodes.lengths
+        return [Place(rows[position], row, int(lengths[position])) for position, row in found]
+
+    def _find(self, index: int) -> tuple[int, int]:
         """The place of a sample's episode among all episodes, and its row there."""
-        number, count = int(index), len(self)
-        if number != index or not -count <= number < count:
+        number, count = operator.index(index), len(self)
+        if not -count <= number < count:
             raise SampleIndexError(
-                f"no sample {index}",
+                f"no sample {number}",
                 remedy=f"The {count} samples are 0 to {count - 1}" if count else "It has none",
                 path=self.root,
             )
@@ -228,71 +239,28 @@ class Dataset:
         start = int(self._ends[chosen]) - int(self.layout.episodes.lengths[position])
         return position, number - start
 
-    def _window(
-        self, key: str, position: int, row: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        length = int(self.layout.episodes.lengths[position])
-        return padded(row, length, self._deltas.get(key, np.zeros(1, np.int64)))
-
-    def _values(
-        self, key: ValueKey, places: list[tuple[int, int]], columns: dict[int, Columns]
-    ) -> Any:
-        """(B, ...) or (B, T, ...) values of one key; a list of texts for a task."""
-        if key.is_task:
-            return [self._task(columns[position][key.column][row]) for position, row in places]
-        parts = []
-        for position, row in places:
-            values = columns[position][key.column]
-            rows: Any = self._window(key.key, position, row)[0] if key.key in self._deltas else row
-            part = values[rows]
-            parts.append(part if key.part is None else part[..., slice(*key.part)])
-        return _stacked(parts, key.key, self.root)
-
-    def _task(self, number: Any) -> str:
-        try:
-            return self.layout.tasks[int(number)]
-        except KeyError:
-            raise DatasetFormatError(
-                f"no task {int(number)} among the {len(self.layout.tasks)} in meta",
-                path=self.root,
-            ) from None
-
-    def _pictures(
-        self, camera: CameraKey, places: list[tuple[int, int]], columns: dict[int, Columns]
-    ) -> NDArray[np.uint8]:
+    def _pictures(self, camera: CameraKey, places: list[Place]) -> NDArray[np.uint8]:
         """(B, T, H, W, 3) pictures of one camera."""
-        windows = [self._window(camera.key, position, row)[0] for position, row in places]
-        if camera.is_video:
-            requests = [
-                self._request(camera, position, rows, columns[position])
-                for (position, _row), rows in zip(places, windows, strict=True)
-            ]
-            tolerance = self._options.tolerance_seconds
-            return read_frames(self._videos, requests, tolerance, camera.key)
-        pictures = []
-        for (position, _row), rows in zip(places, windows, strict=True):
-            source = self.layout.rows_of(position).path
-            cells = columns[position][camera.camera][rows]
-            pictures.append([decode_image(cell, self.root, camera.key, source) for cell in cells])
-        return np.stack(_stacked_all(pictures, camera.key, self.root))
+        offsets = self._deltas.get(camera.key, OWN_ROW)
+        windows = [place.window(offsets)[0] for place in places]
+        if not camera.is_video:
+            return read_images(camera.camera, camera.key, places, windows, self.root)
+        requests = [
+            self._request(camera, place, rows) for place, rows in zip(places, windows, strict=True)
+        ]
+        tolerance = self._options.tolerance_seconds
+        return read_frames(self._videos, requests, tolerance, camera.key)
 
-    def _request(
-        self, camera: CameraKey, position: int, rows: NDArray[np.int64], columns: Columns
-    ) -> FrameRequest:
-        seconds, slack = _times(columns, rows, self.fps)
+    def _request(self, camera: CameraKey, place: Place, rows: NDArray[np.int64]) -> FrameRequest:
+        stored = place.rows.times(self.fps)[rows]
         return FrameRequest(
-            span=self.layout.video_of(position, camera.camera),
-            episode=int(self.layout.episodes.indices[position]),
-            length=int(self.layout.episodes.lengths[position]),
+            span=self.layout.video_of(place.rows.position, camera.camera),
+            episode=place.rows.episode,
+            length=place.length,
             rows=rows,
-            seconds=seconds,
-            slack_seconds=slack,
+            seconds=stored.astype(np.float64),
+            slack_seconds=_slack(stored, self.fps),
         )
-
-    def _camera(self, name: str) -> CameraKey:
-        from reelseek.datasets._keys import selected
-
-        return selected(self.sample_keys, [name]).cameras[0]
 
     def _channels_first(self, pixels: NDArray[np.uint8], key: str) -> Any:
         """(B, T, H, W, C) as (B, T, C, H, W) of the same memory; without T for a plain key."""
@@ -310,43 +278,14 @@ def _open(path: str, *, backend: str, threads: int) -> Video:
     return open_video(path, backend=backend, threads=threads)
 
 
-def _times(
-    columns: Columns, rows: NDArray[np.int64], fps: float
-) -> tuple[NDArray[np.float64], float]:
-    """Times of rows since the episode's start, and how much of an error their storage makes."""
-    stored = columns.get("timestamp")
-    if stored is None:
-        return rows / fps, 0.0
-    seconds = stored[rows].astype(np.float64)
-    slack = 0.0
-    if stored.dtype == np.float32:
-        slack = float(np.spacing(np.abs(stored[rows]).max()))
-    return seconds, slack
+def _slack(stored: NDArray[Any], fps: float) -> float:
+    """How far off times may be only because the file keeps them as 32-bit floats, in seconds.
 
-
-def _stacked(parts: list[Any], key: str, root: Path) -> Any:
-    """Samples' values as one array; float32 for floats, as LeRobot's tensors are."""
-    try:
-        values = np.stack(parts)
-    except ValueError as exc:
-        raise DatasetFormatError(
-            f"values of {key!r} differ in shape between samples: "
-            f"{sorted({np.shape(part) for part in parts})}",
-            remedy="Read the samples one at a time",
-            path=root,
-        ) from exc
-    if values.dtype == np.float64 or values.dtype == np.float16:
-        return values.astype(np.float32)
-    return values.tolist() if values.dtype == object else values
-
-
-def _stacked_all(
-    pictures: list[list[NDArray[np.uint8]]], key: str, root: Path
-) -> list[NDArray[np.uint8]]:
-    sizes = {picture.shape for row in pictures for picture in row}
-    if len(sizes) > 1:
-        raise DatasetFormatError(f"pictures of {key} differ in size: {sorted(sizes)}", path=root)
-    return [np.stack(row) for row in pictures]
+    Never so much that two frames could be meant.
+    """
+    if stored.dtype != np.float32:
+        return 0.0
+    return min(float(np.spacing(np.abs(stored).max())), 0.25 / fps)
 
 
 def _tensor(values: NDArray[Any]) -> Any:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from reelseek.datasets._files import MAX_COUNT
 from reelseek.errors import DatasetFormatError, FeatureNotFoundError
 
 Deltas = dict[str, NDArray[np.int64]]
@@ -76,14 +77,16 @@ def padded(
 def _add(deltas: Deltas, key: str, offsets: NDArray[np.int64]) -> None:
     if key in deltas and not np.array_equal(deltas[key], offsets):
         raise DatasetFormatError(
-            f"{key!r} is given two lists of offsets: {deltas[key].tolist()} and {offsets.tolist()}"
+            f"{key!r} is given two lists of offsets: {deltas[key].tolist()} and {offsets.tolist()}",
+            remedy="Give the key one list; patterns may overlap only where they agree",
         )
     deltas[key] = offsets
 
 
 def _whole_offsets(pattern: str, offsets: Iterable[int]) -> NDArray[np.int64]:
     values = np.asarray(list(offsets))
-    if values.ndim != 1 or len(values) == 0 or not np.issubdtype(values.dtype, np.integer):
+    is_whole = values.ndim == 1 and len(values) > 0 and np.issubdtype(values.dtype, np.integer)
+    if not is_whole or np.any(values < -MAX_COUNT) or np.any(values > MAX_COUNT):
         raise DatasetFormatError(
             f"delta_indices of {pattern!r} are {values.tolist()}",
             remedy="Give a list of whole numbers of frames, such as [0, 16]; for seconds use "
@@ -96,8 +99,12 @@ def _frames_of(
     pattern: str, seconds: list[float], fps: float, tolerance_seconds: float
 ) -> NDArray[np.int64]:
     values = np.asarray(seconds, np.float64)
-    if values.ndim != 1 or len(values) == 0 or not np.isfinite(values).all():
-        raise DatasetFormatError(f"delta_timestamps of {pattern!r} are {seconds}")
+    is_sane = values.ndim == 1 and len(values) > 0 and np.isfinite(values).all()
+    if not is_sane or np.any(np.abs(values) * fps > MAX_COUNT):
+        raise DatasetFormatError(
+            f"delta_timestamps of {pattern!r} are {seconds}",
+            remedy="Give a list of times in seconds, such as [0, 0.5]",
+        )
     frames = np.round(values * fps)
     off = np.abs(frames / fps - values)
     if np.any(off > tolerance_seconds):

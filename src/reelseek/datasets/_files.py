@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import reprlib
+import stat
 import string
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +18,74 @@ from typing import Any
 from reelseek.errors import DatasetFormatError, DatasetNotFoundError, UnsafePathError
 
 MAX_JSON_BYTES = 256 * 1024 * 1024
-PLAIN_FORMAT = re.compile(r"(0?\d{1,2}d?)?")
+MAX_PATH_BYTES = 4096
+MAX_NAME_BYTES = 255
+MAX_COUNT = 2**53
+"""More episodes, rows or frames than this is damage; sums of a few such numbers fit 64 bits."""
+PLAIN_FORMAT = re.compile(r"(0?\d{0,2}d?)?", re.ASCII)
+LFS_START = "version https://git-lfs"
+LFS_FAULT = "a Git LFS pointer, not the file itself"
+LFS_REMEDY = "Run `git lfs pull` in the dataset's folder"
+
+_brief = reprlib.Repr()
+_brief.maxstring = _brief.maxother = _brief.maxlong = 120
+
+
+def brief(value: Any) -> str:
+    """A value from a dataset's file, for an error's text: cut where it is long or deep."""
+    return _brief.repr(value)
+
+
+def check_is_file(path: Path, folder: str = "meta") -> int:
+    """The size in bytes of a regular file.
+
+    Args:
+        path: The file.
+        folder: Which of the dataset's folders to copy again, for errors.
+
+    Raises:
+        DatasetNotFoundError: There is no such file.
+        DatasetFormatError: It is a folder, device or pipe.
+    """
+    try:
+        status = path.stat()
+    except (OSError, ValueError) as exc:
+        raise DatasetNotFoundError(
+            "a file of the dataset is missing",
+            remedy=f"Copy or download the dataset's {folder} folder again",
+            path=path,
+            detail=getattr(exc, "strerror", None) or str(exc),
+        ) from exc
+    if not stat.S_ISREG(status.st_mode):
+        raise DatasetFormatError(
+            "a folder, device or pipe stands where a file is meant",
+            remedy=f"Copy or download the dataset's {folder} folder again",
+            path=path,
+        )
+    return status.st_size
+
+
+def read_bytes(path: Path, most: int, folder: str = "meta") -> bytes:
+    """A regular file of at most so many bytes.
+
+    Raises:
+        DatasetNotFoundError: There is no such file, or it can't be read.
+        DatasetFormatError: It is too large, or no file.
+    """
+    size = check_is_file(path, folder)
+    if size > most:
+        raise DatasetFormatError(
+            f"the file has {size:,} bytes, and at most {most:,} are read", path=path
+        )
+    try:
+        return path.read_bytes()
+    except OSError as exc:
+        raise DatasetNotFoundError(
+            "the file can't be read",
+            remedy="Check its permissions, and that the disk or NAS is mounted",
+            path=path,
+            detail=exc.strerror or "",
+        ) from exc
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -30,45 +99,42 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file that holds one on each line."""
-    for number, line in enumerate(_text(path).splitlines(), 1):
+    """The objects of a file that holds one on each line.
+
+    Only a line feed ends a line: texts may hold other separators, such as U+2028.
+    """
+    for number, line in enumerate(_text(path).split("\n"), 1):
         if line.strip():
             yield _object(path, line, f"line {number}")
 
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > MAX_JSON_BYTES:
-            raise DatasetFormatError(f"more than {MAX_JSON_BYTES} bytes of JSON", path=path)
-        return path.read_text(encoding="utf-8")
-    except OSError as exc:
-        raise DatasetNotFoundError(
-            "a file of the dataset is missing",
-            remedy="Copy or download the dataset's meta folder again",
-            path=path,
-            detail=exc.strerror or "",
-        ) from exc
+        return read_bytes(path, MAX_JSON_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as exc:
-        raise DatasetFormatError("not text", path=path, detail=str(exc)) from exc
+        raise DatasetFormatError(
+            "not text", remedy="Copy the file again from its source", path=path, detail=str(exc)
+        ) from exc
 
 
 def _object(path: Path, text: str, where: str) -> dict[str, Any]:
-    if text.startswith("version https://git-lfs"):
-        raise DatasetFormatError(
-            "a Git LFS pointer, not the file itself",
-            remedy="Run `git lfs pull` in the dataset's folder",
-            path=path,
-        )
+    if text.startswith(LFS_START):
+        raise DatasetFormatError(LFS_FAULT, remedy=LFS_REMEDY, path=path)
+    remedy = "Copy the file again from its source"
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as exc:
-        raise DatasetFormatError(f"{where} is not JSON", path=path, detail=str(exc)) from exc
+        raise DatasetFormatError(
+            f"{where} is not JSON", remedy=remedy, path=path, detail=str(exc)
+        ) from exc
     if not isinstance(value, dict):
-        raise DatasetFormatError(f"{where} holds no JSON object", path=path)
+        raise DatasetFormatError(f"{where} holds no JSON object", remedy=remedy, path=path)
     return value
 
 
-def whole_number(value: Any, name: str, path: Path, *, least: int = 0, most: int = 2**53) -> int:
+def whole_number(
+    value: Any, name: str, path: Path, *, least: int = 0, most: int = MAX_COUNT
+) -> int:
     """A number from a dataset's file, checked.
 
     Raises:
@@ -76,13 +142,18 @@ def whole_number(value: Any, name: str, path: Path, *, least: int = 0, most: int
     """
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise DatasetFormatError(
-            f"{name} is {value!r}, which is no whole number from {least} to {most}", path=path
+            f"{name} is {brief(value)}, which is no whole number from {least} to {most}",
+            remedy="Copy the file again from its source, or correct it",
+            path=path,
         )
     return value
 
 
 def fill_template(root: Path, template: str, source: Path, **values: object) -> Path:
     """A path inside the dataset from a template such as ``videos/{video_key}/{i:03d}.mp4``.
+
+    Symbolic links are followed when the file is opened, as a downloaded dataset may consist of
+    them.
 
     Args:
         root: The dataset's folder.
@@ -94,6 +165,8 @@ def fill_template(root: Path, template: str, source: Path, **values: object) -> 
         UnsafePathError: It names another field, reaches into a field, formats in an unusual way,
             or leads out of the root.
     """
+    if len(template) > MAX_PATH_BYTES:
+        raise _unsafe(template, f"has {len(template)} characters", values, source)
     try:
         parts = list(string.Formatter().parse(template))
     except ValueError as exc:
@@ -102,9 +175,37 @@ def fill_template(root: Path, template: str, source: Path, **values: object) -> 
         literal + _filled(template, name, spec, conversion, values, source)
         for literal, name, spec, conversion in parts
     )
-    relative = Path(os.path.normpath(filled))
-    if relative.is_absolute() or relative.parts[:1] in ((), ("..",)) or "\0" in filled:
-        raise _unsafe(template, f"leads out of the dataset, to {filled!r}", values, source)
+    return inside(root, filled, lambda fault: _unsafe(template, fault, values, source))
+
+
+def plain_path(root: Path, name: str, source: Path) -> Path:
+    """A path inside the dataset from one that a file of it gives, relative to the root.
+
+    Raises:
+        UnsafePathError: It leads out of the root.
+    """
+    return inside(
+        root,
+        name,
+        lambda fault: UnsafePathError(
+            f"the path {brief(name)} {fault}",
+            remedy="It must be relative to the dataset's folder and stay inside",
+            path=source,
+        ),
+    )
+
+
+def inside(root: Path, name: str, unsafe: Any) -> Path:
+    """``root / name``, or the error that ``unsafe`` makes of what is wrong with the name."""
+    relative = Path(os.path.normpath(name))
+    if relative.is_absolute() or relative.parts[:1] in ((), ("..",)):
+        raise unsafe(f"leads out of the dataset, to {brief(name)}")
+    try:
+        sizes = [len(os.fsencode(part)) for part in relative.parts]
+    except UnicodeEncodeError as exc:
+        raise unsafe(f"gives no path: {brief(name)}") from exc
+    if "\0" in name or max(sizes) > MAX_NAME_BYTES or sum(sizes) > MAX_PATH_BYTES:
+        raise unsafe(f"gives no path: {brief(name)}")
     return root / relative
 
 
@@ -119,7 +220,8 @@ def _filled(
     if name is None:
         return ""
     if name not in values or conversion or not PLAIN_FORMAT.fullmatch(spec or ""):
-        raise _unsafe(template, f"has the field {{{name}}}", values, source)
+        field = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+        raise _unsafe(template, f"has the field {{{brief(field)[1:-1]}}}", values, source)
     try:
         return format(values[name], spec or "")
     except ValueError as exc:
@@ -128,7 +230,7 @@ def _filled(
 
 def _unsafe(template: str, fault: str, values: dict[str, object], source: Path) -> UnsafePathError:
     return UnsafePathError(
-        f"the path template {template!r} {fault}",
+        f"the path template {brief(template)} {fault}",
         remedy=f"It may name {', '.join(sorted(values))} and must stay inside the dataset",
         path=source,
     )

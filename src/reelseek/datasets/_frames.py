@@ -70,8 +70,7 @@ def frame_numbers(
 ) -> NDArray[np.int64]:
     """(T,) the numbers, in the video, of a request's frames."""
     if not video.table.has_unique_pts:
-        _check_length(video, request, 0, key)
-        return request.rows
+        return _counted(video, request, key)
     first = int(video.indices_nearest(request.span.from_seconds)[0])
     _check_length(video, request, first, key)
     wanted = request.span.from_seconds + request.seconds
@@ -88,6 +87,19 @@ def frame_numbers(
             path=video.path,
         )
     return numbers
+
+
+def _counted(video: Video, request: FrameRequest, key: str) -> NDArray[np.int64]:
+    """Frames of a video without times, which are the rows where the video is the episode's own."""
+    if request.span.from_seconds != 0:
+        raise DatasetFormatError(
+            f"episode {request.episode} starts at {request.span.from_seconds:.6f} s in its video "
+            f"of {key}, which gives its frames no times of their own",
+            remedy="Record or convert it again: such frames can't be found",
+            path=video.path,
+        )
+    _check_length(video, request, 0, key)
+    return request.rows
 
 
 def _by_file(requests: Sequence[FrameRequest]) -> dict[str, list[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from reelseek.datasets._files import read_json, whole_number
+from reelseek.datasets._files import brief, read_json, whole_number
 from reelseek.datasets._records import DatasetInfo, Feature
 from reelseek.errors import DatasetFormatError, DatasetNotFoundError, UnsupportedDatasetError
 
@@ -23,7 +23,7 @@ def read_info(root: Path) -> DatasetInfo:
     path = root / "meta" / "info.json"
     if not root.is_dir():
         raise DatasetNotFoundError(
-            "no such folder",
+            "a file, not a folder" if root.is_file() else "no such folder",
             remedy="Check the path, and that the disk or NAS is mounted on this machine",
             path=root,
         )
@@ -50,7 +50,7 @@ def _version(raw: dict[str, Any], path: Path) -> str:
     version = raw.get("codebase_version")
     if version not in VERSIONS:
         raise UnsupportedDatasetError(
-            f"codebase_version is {version!r}",
+            f"codebase_version is {brief(version)}",
             remedy=f"reelseek reads {', '.join(VERSIONS)}; convert older sets with LeRobot's own "
             "scripts",
             path=path,
@@ -62,29 +62,47 @@ def _fps(raw: dict[str, Any], path: Path) -> float:
     fps = raw.get("fps")
     if isinstance(fps, int | float) and not isinstance(fps, bool) and 0 < fps <= 1_000_000:
         return float(fps)
-    raise DatasetFormatError(f"fps is {fps!r}, which is no frame rate", path=path)
+    raise DatasetFormatError(
+        f"fps is {brief(fps)}, which is no frame rate",
+        remedy="Write the recording's frames a second there",
+        path=path,
+    )
 
 
 def _template(raw: dict[str, Any], name: str, path: Path) -> str:
     template = raw.get(name)
     if not isinstance(template, str):
-        raise DatasetFormatError(f"{name} is {template!r}, which is no path template", path=path)
+        raise DatasetFormatError(
+            f"{name} is {brief(template)}, which is no path template",
+            remedy="Copy the file again from its source",
+            path=path,
+        )
     return template
 
 
 def _features(raw: dict[str, Any], path: Path) -> dict[str, Feature]:
     features = raw.get("features")
     if not isinstance(features, dict) or not features:
-        raise DatasetFormatError("there are no features", path=path)
+        raise DatasetFormatError(
+            "there are no features", remedy="Copy the file again from its source", path=path
+        )
     return {name: _feature(name, value, path) for name, value in features.items()}
 
 
 def _feature(name: str, value: Any, path: Path) -> Feature:
     if not isinstance(value, dict) or not isinstance(value.get("dtype"), str):
-        raise DatasetFormatError(f"the feature {name!r} has no dtype", path=path)
+        raise DatasetFormatError(
+            f"the feature {brief(name)} has no dtype",
+            remedy="Copy the file again from its source",
+            path=path,
+        )
     shape = value.get("shape") or ()
     if not isinstance(shape, list | tuple):
-        raise DatasetFormatError(f"the feature {name!r} has the shape {shape!r}", path=path)
+        raise DatasetFormatError(
+            f"the feature {brief(name)} has the shape {brief(shape)}",
+            remedy="Copy the file again from its source",
+            path=path,
+        )
     info = value.get("info") or value.get("video_info") or {}
     return Feature(
         name=name,

@@ -98,6 +98,10 @@ def gr00t_keys(columns: Sequence[str], cameras: dict[str, bool], modality: Modal
 def selected(keys: Keys, cameras: Sequence[str] | None) -> Keys:
     """Only these cameras, given by key, by the camera's own name, or by a pattern of either.
 
+    Args:
+        keys: All keys.
+        cameras: Names and patterns; None takes all cameras.
+
     Raises:
         FeatureNotFoundError: A name or pattern fits no camera.
     """
@@ -110,7 +114,10 @@ def selected(keys: Keys, cameras: Sequence[str] | None) -> Keys:
         found = [
             camera
             for camera in keys.cameras
-            if pattern in (camera.key, camera.camera) or fnmatch.fnmatchcase(camera.key, pattern)
+            if any(
+                name == pattern or fnmatch.fnmatchcase(name, pattern)
+                for name in (camera.key, camera.camera)
+            )
         ]
         if not found:
             names = ", ".join(camera.key for camera in keys.cameras) or "none"

@@ -32,7 +32,7 @@ class LayoutV2:
     def video_of(self, position: int, camera: str) -> VideoSpan:
         """Where one camera's frames of the episode at this place are."""
         if self._info.video_path is None:
-            raise DatasetFormatError("there is no video_path", path=self._source)
+            raise no_video_path(self._source)
         fields = {**self._fields(position), "video_key": camera}
         path = fill_template(self._root, self._info.video_path, self._source, **fields)
         return VideoSpan(path, 0.0)
@@ -60,7 +60,7 @@ def _read_episodes(path: Path) -> Episodes:
     )
     numbers = [line[0] for line in lines]
     if len(set(numbers)) != len(numbers):
-        raise DatasetFormatError("an episode is listed twice", path=path)
+        raise listed_twice(next(n for n in numbers if numbers.count(n) > 1), path)
     return Episodes(
         np.array(numbers, np.int64),
         np.array([line[1] for line in lines], np.int64),
@@ -70,3 +70,21 @@ def _read_episodes(path: Path) -> Episodes:
 
 def _task_texts(tasks: Any) -> tuple[str, ...]:
     return tuple(map(str, tasks)) if isinstance(tasks, list) else ()
+
+
+def no_video_path(source: Path) -> DatasetFormatError:
+    """The error for videos that ``info.json`` doesn't place."""
+    return DatasetFormatError(
+        "there is no video_path, and a feature is a video",
+        remedy="Copy the file again from its source, or pass cameras=()",
+        path=source,
+    )
+
+
+def listed_twice(episode: int, path: Path) -> DatasetFormatError:
+    """The error for an episode number that stands for two."""
+    return DatasetFormatError(
+        f"episode {episode} is listed twice",
+        remedy="Copy the dataset's meta folder again, or delete the wrong entry",
+        path=path,
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.datasets._files import fill_template
+from reelseek.datasets._layout_v2 import listed_twice, no_video_path
 from reelseek.datasets._records import DatasetInfo, Episodes, RowSpan, VideoSpan
 from reelseek.errors import DatasetFormatError, DatasetNotFoundError, FeatureNotFoundError
 
-ROW_COLUMNS = (
+COUNTS = (
     "episode_index",
     "length",
     "data/chunk_index",
@@ -21,6 +21,11 @@ ROW_COLUMNS = (
     "dataset_from_index",
     "dataset_to_index",
 )
+VIDEO_COUNTS = ("chunk_index", "file_index")
+TASK_TEXT = "__index_level_0__"
+"""What pandas calls the index of a frame, which the task's text is, where it has no name."""
+
+Columns = dict[str, NDArray[Any]]
 
 
 class LayoutV3:
@@ -50,10 +55,12 @@ class LayoutV3:
     def video_of(self, position: int, camera: str) -> VideoSpan:
         """Where one camera's frames of the episode at this place are."""
         if self._info.video_path is None:
-            raise DatasetFormatError("there is no video_path", path=self._source)
+            raise no_video_path(self._source)
         if f"videos/{camera}/file_index" not in self._columns:
             raise FeatureNotFoundError(
-                f"meta/episodes has no files for the camera {camera!r}", path=self._root
+                f"meta/episodes has no files for the camera {camera!r}",
+                remedy="Leave it out with `cameras=`, or copy the meta folder again",
+                path=self._root,
             )
         path = fill_template(
             self._root,
@@ -64,68 +71,84 @@ class LayoutV3:
             file_index=int(self._columns[f"videos/{camera}/file_index"][position]),
         )
         start = float(self._columns[f"videos/{camera}/from_timestamp"][position])
-        if not math.isfinite(start):
-            raise DatasetFormatError(
-                f"from_timestamp of {camera} is {start}", path=self._root / "meta" / "episodes"
-            )
         return VideoSpan(path, start)
 
 
 def _read_tasks(path: Path) -> dict[int, str]:
-    from reelseek.datasets._parquet import read_columns
+    from reelseek.datasets._parquet import counts, read_columns
 
-    # A pandas frame whose index is the task's text.
     columns = read_columns(path, None)
-    texts = columns.get("__index_level_0__", columns.get("task"))
-    if texts is None or "task_index" not in columns:
-        raise DatasetFormatError(f"no tasks in its columns {sorted(columns)}", path=path)
-    return {int(i): str(text) for i, text in zip(columns["task_index"], texts, strict=True)}
+    texts = columns.get(TASK_TEXT, columns.get("task"))
+    if texts is None:
+        raise DatasetFormatError(
+            f"no tasks in its columns {sorted(columns)}",
+            remedy="Copy the file again from its source",
+            path=path,
+        )
+    numbers = counts(columns, "task_index", path)
+    return {int(number): str(text) for number, text in zip(numbers, texts, strict=True)}
 
 
-def _read_episodes(
-    folder: Path, cameras: list[str]
-) -> tuple[dict[str, NDArray[Any]], list[tuple[str, ...]]]:
+def _read_episodes(folder: Path, cameras: list[str]) -> tuple[Columns, list[tuple[str, ...]]]:
     """The columns that say where each episode is, without the statistics beside them."""
-    from reelseek.datasets._parquet import read_columns
-
     paths = sorted(folder.glob("*/*.parquet"))
     if not paths:
-        raise DatasetNotFoundError("no episodes: there is no parquet file in it", path=folder)
-    video_columns = [
-        f"videos/{camera}/{name}"
-        for camera in cameras
-        for name in ("chunk_index", "file_index", "from_timestamp")
-    ]
-    parts = [read_columns(path, [*ROW_COLUMNS, "tasks", *video_columns]) for path in paths]
-    for path, part in zip(paths, parts, strict=True):
-        missing = [name for name in ROW_COLUMNS if name not in part]
-        if missing:
-            raise DatasetFormatError(f"there is no column {missing[0]}", path=path)
-    names = set(parts[0]).intersection(*parts)
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in names}
+        raise DatasetNotFoundError(
+            "no episodes: there is no parquet file in it",
+            remedy="Copy or download the dataset's meta folder again",
+            path=folder,
+        )
+    parts = [_read_places(path, cameras) for path in paths]
+    names = set(parts[0][0]).intersection(*(columns for columns, _tasks in parts))
+    columns = {name: np.concatenate([part[name] for part, _tasks in parts]) for name in names}
+    tasks = [texts for _columns, part in parts for texts in part]
     order = np.argsort(columns["episode_index"], kind="stable")
     columns = {name: values[order] for name, values in columns.items()}
     _check_spans(columns, folder)
+    return columns, [tasks[place] for place in order]
+
+
+def _read_places(path: Path, cameras: list[str]) -> tuple[Columns, list[tuple[str, ...]]]:
+    """One file's columns, checked, and each episode's tasks."""
+    from reelseek.datasets._parquet import counts, read_columns, times
+
+    numbers = [*COUNTS, *(f"videos/{c}/{name}" for c in cameras for name in VIDEO_COUNTS)]
+    starts = [f"videos/{camera}/from_timestamp" for camera in cameras]
+    columns = read_columns(path, [*numbers, *starts, "tasks"])
     tasks = columns.pop("tasks", None)
-    if tasks is None:
-        return columns, [()] * len(order)
-    return columns, [() if texts is None else tuple(map(str, texts)) for texts in tasks]
+    checked: Columns = {}
+    for name in numbers:
+        if name in columns or name in COUNTS:
+            checked[name] = counts(columns, name, path)
+    for name in starts:
+        if name in columns:
+            checked[name] = times(columns, name, path).astype(np.float64)
+    count = len(checked["episode_index"])
+    return checked, [()] * count if tasks is None else [_texts(cell) for cell in tasks]
 
 
-def _check_spans(columns: dict[str, NDArray[Any]], folder: Path) -> None:
+def _texts(cell: Any) -> tuple[str, ...]:
+    return tuple(map(str, cell)) if isinstance(cell, np.ndarray) else (str(cell),)
+
+
+def _check_spans(columns: Columns, folder: Path) -> None:
     length = columns["dataset_to_index"] - columns["dataset_from_index"]
-    wrong = np.flatnonzero((length != columns["length"]) | (length < 0))
+    wrong = np.flatnonzero(length != columns["length"])
     if len(wrong):
         episode, at = int(columns["episode_index"][wrong[0]]), int(wrong[0])
         raise DatasetFormatError(
-            f"episode {episode} has length {columns['length'][at]} and {length[at]} rows",
+            f"episode {episode} has length {columns['length'][at]}, and its rows "
+            f"{columns['dataset_from_index'][at]} to {columns['dataset_to_index'][at]} are "
+            f"{length[at]}",
+            remedy="Copy the dataset's meta folder again",
             path=folder,
         )
-    if len(np.unique(columns["episode_index"])) != len(length):
-        raise DatasetFormatError("an episode is listed twice", path=folder)
+    again = np.flatnonzero(np.diff(columns["episode_index"]) == 0)
+    if len(again):
+        raise listed_twice(int(columns["episode_index"][again[0]]), folder)
 
 
-def _first_rows(columns: dict[str, NDArray[Any]]) -> NDArray[np.int64]:
+def _first_rows(columns: Columns) -> NDArray[np.int64]:
     """(E,) each episode's first row in its parquet file."""
     file_of = np.stack([columns["data/chunk_index"], columns["data/file_index"]], axis=1)
     _files, group = np.unique(file_of, axis=0, return_inverse=True)

@@ -56,11 +56,11 @@ def read_modality(root: Path) -> Modality | None:
     return Modality(
         parts=parts,
         video={
-            f"video.{name}": str(value.get("original_key", f"observation.images.{name}"))
+            f"video.{name}": str(value.get("original_key") or f"observation.images.{name}")
             for name, value in _section(raw, "video", path).items()
         },
         annotation={
-            f"annotation.{name}": str(value.get("original_key", f"annotation.{name}"))
+            f"annotation.{name}": str(value.get("original_key") or f"annotation.{name}")
             for name, value in _section(raw, "annotation", path).items()
         },
     )
@@ -69,7 +69,11 @@ def read_modality(root: Path) -> Modality | None:
 def _section(raw: dict[str, Any], name: str, path: Path) -> dict[str, dict[str, Any]]:
     section = raw.get(name) or {}
     if not isinstance(section, dict) or not all(isinstance(v, dict) for v in section.values()):
-        raise DatasetFormatError(f"{name!r} is no table of names", path=path)
+        raise DatasetFormatError(
+            f"{name!r} is no table of names",
+            remedy="See the files that NVIDIA publishes with GR00T for its form",
+            path=path,
+        )
     return section
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,13 +12,20 @@ from numpy.typing import NDArray
 
 from reelseek.datasets._dataset import Dataset, Options, Output
 from reelseek.datasets._deltas import resolve_deltas
+from reelseek.datasets._files import MAX_COUNT
 from reelseek.datasets._info import read_info
 from reelseek.datasets._keys import Keys, Naming, gr00t_keys, lerobot_keys, selected
 from reelseek.datasets._layout_v2 import LayoutV2
 from reelseek.datasets._layout_v3 import LayoutV3
 from reelseek.datasets._modality import Modality, read_modality
 from reelseek.datasets._records import DatasetInfo, Layout
-from reelseek.errors import DatasetFormatError, FeatureNotFoundError, ReelseekError
+from reelseek.errors import (
+    DatasetFormatError,
+    DatasetNotFoundError,
+    FeatureNotFoundError,
+    ReelseekError,
+    UnknownBackendError,
+)
 from reelseek.video.backends import backend_names
 
 EPISODES_LOOKED_AT = 8
@@ -76,11 +84,15 @@ def open_dataset(
     try:
         layout = LayoutV3(folder, info) if info.version == "v3.0" else LayoutV2(folder, info)
         modality = read_modality(folder)
-        every = _keys(folder, info, layout, modality, keys)
+        _check_total(layout)
+        positions = _positions(layout, episodes)
+        found = cameras_with_files(info, layout, positions)
+        every = _keys(_columns(info, layout, positions), found, modality, keys)
+        if cameras is None:
+            _check_some_video(info, layout, positions, found)
         chosen = selected(every, cameras)
         left_out = {camera.key for camera in every.cameras} - {c.key for c in chosen.cameras}
         deltas = resolve_deltas(every.names, info.fps, delta_indices, delta_timestamps, tolerance_s)
-        positions = _positions(layout, episodes)
     except ReelseekError as exc:
         exc.path = exc.path or str(folder)
         raise
@@ -101,74 +113,102 @@ def _check_options(keys: str, output: str, backend: str) -> None:
     for name, value, allowed in (
         ("keys", keys, ("lerobot", "gr00t")),
         ("output", output, ("torch", "numpy")),
-        ("backend", backend, ("auto", *backend_names())),
     ):
         if value not in allowed:
             raise ValueError(f"{name}={value!r}: choose one of {', '.join(allowed)}")
+    if backend not in (known := ("auto", *backend_names())):
+        raise UnknownBackendError(
+            f"no backend {backend!r}", remedy=f"Choose one of: {', '.join(known)}"
+        )
+
+
+def _check_total(layout: Layout) -> None:
+    lengths = layout.episodes.lengths
+    if float(lengths.sum(dtype=np.float64)) > MAX_COUNT:
+        raise DatasetFormatError(
+            f"the lengths of its {len(lengths)} episodes add up to more than {MAX_COUNT}",
+            remedy="Copy the dataset's meta folder again",
+        )
 
 
 def _keys(
-    root: Path, info: DatasetInfo, layout: Layout, modality: Modality | None, naming: Naming
+    columns: Sequence[str], cameras: dict[str, bool], modality: Modality | None, naming: Naming
 ) -> Keys:
-    columns = _columns(info, layout)
-    cameras = cameras_with_files(info, layout)
     if naming == "lerobot":
         return lerobot_keys(columns, cameras)
     if modality is None:
         raise DatasetFormatError(
             "keys='gr00t' needs meta/modality.json, which isn't there",
             remedy="Pass keys='lerobot', or add the file",
-            path=root,
         )
     return gr00t_keys(columns, cameras, modality)
 
 
-def _columns(info: DatasetInfo, layout: Layout) -> list[str]:
+def _columns(info: DatasetInfo, layout: Layout, positions: NDArray[np.int64]) -> list[str]:
     """The columns that a sample holds: those of the first parquet file, without pictures."""
-    from reelseek.datasets._parquet import open_parquet
+    from reelseek.datasets._parquet import column_names
 
     pictures = {name for name, feature in info.features.items() if feature.is_camera}
-    if len(layout.episodes) == 0:
-        return [name for name in info.features if name not in pictures]
-    with open_parquet(layout.rows_of(0).path) as file:
-        return [name for name in file.schema_arrow.names if name not in pictures]
+    every = list(info.features)
+    if len(positions):
+        every = column_names(layout.rows_of(int(positions[0])).path)
+    return [name for name in every if name not in pictures]
 
 
-def cameras_with_files(info: DatasetInfo, layout: Layout) -> dict[str, bool]:
+def cameras_with_files(
+    info: DatasetInfo, layout: Layout, positions: NDArray[np.int64]
+) -> dict[str, bool]:
     """Cameras that have pictures, True for video; ``info.json`` may list others."""
     found = {}
     for name, feature in info.features.items():
         if feature.dtype == "image":
             found[name] = False
-        elif feature.dtype == "video" and _has_a_file(layout, name):
+        elif feature.dtype == "video" and _has_a_file(layout, name, positions):
             found[name] = True
     return found
 
 
-def _has_a_file(layout: Layout, camera: str) -> bool:
-    count = len(layout.episodes)
-    looked_at = sorted({*range(min(EPISODES_LOOKED_AT, count)), max(count - 1, 0)})
-    if count == 0:
-        return True
+def _has_a_file(layout: Layout, camera: str, positions: NDArray[np.int64]) -> bool:
+    looked_at = [*positions[:EPISODES_LOOKED_AT], *positions[-1:]]
     try:
-        return any(layout.video_of(position, camera).path.exists() for position in looked_at)
+        paths = [layout.video_of(int(position), camera).path for position in looked_at]
     except FeatureNotFoundError:
         return False
+    return not paths or any(map(os.path.lexists, paths))
+
+
+def _check_some_video(
+    info: DatasetInfo,
+    layout: Layout,
+    positions: NDArray[np.int64],
+    found: dict[str, bool],
+) -> None:
+    """A listed camera may have no files, but not all of them."""
+    listed = [name for name, feature in info.features.items() if feature.dtype == "video"]
+    if listed and not any(found.get(name) for name in listed):
+        raise DatasetNotFoundError(
+            f"no video of {', '.join(listed)} exists, such as "
+            f"{layout.video_of(int(positions[0]), listed[0]).path}",
+            remedy="Copy or download the dataset's videos folder, or pass cameras=() to read "
+            "the other columns",
+        )
 
 
 def _positions(layout: Layout, episodes: Sequence[int] | None) -> NDArray[np.int64]:
     if episodes is None:
         return np.arange(len(layout.episodes))
-    positions = []
+    positions: dict[int, None] = {}
     for index in episodes:
-        position = layout.episodes.position_of(int(index))
+        position = layout.episodes.position_of(operator.index(index))
         if position is None:
             known = layout.episodes.indices
             span = f"{known.min()} to {known.max()}" if len(known) else "none"
             raise FeatureNotFoundError(
                 f"no episode {index}", remedy=f"The {len(known)} episodes are numbered {span}"
             )
-        positions.append(position)
-    if len(set(positions)) != len(positions):
-        raise DatasetFormatError("`episodes` names an episode twice")
-    return np.array(positions, np.int64)
+        if position in positions:
+            raise DatasetFormatError(
+                f"`episodes` names episode {index} twice", remedy="Name each once"
+            )
+        positions[position] = None
+    return np.array(list(positions), np.int64)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import resource
-import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
 from reelseek.video import Video
+from reelseek.video._fork_lock import ForkLock
 
 DEFAULT_MAX_OPEN = 32
 DESCRIPTORS_LEFT_FOR_OTHERS = 64
@@ -16,12 +16,17 @@ DESCRIPTORS_LEFT_FOR_OTHERS = 64
 def max_open_videos(wanted: int | None) -> int:
     """How many videos to keep open: what is wanted, within a quarter of the descriptors left."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allowed = max(1, (soft - DESCRIPTORS_LEFT_FOR_OTHERS) // 4)
-    return max(1, min(DEFAULT_MAX_OPEN if wanted is None else wanted, allowed))
+    count = DEFAULT_MAX_OPEN if wanted is None else wanted
+    if soft != resource.RLIM_INFINITY:
+        count = min(count, (soft - DESCRIPTORS_LEFT_FOR_OTHERS) // 4)
+    return max(1, count)
 
 
 class VideoCache:
     """The videos used last, each open once.
+
+    A video that leaves the cache is closed when nobody reads from it any more: its last owner's
+    reference is its life.
 
     Threads: safe. Fork: a child opens its own decoders (``Video`` sees to it). Pickling: empty.
     """
@@ -30,7 +35,7 @@ class VideoCache:
         self._open_one = open_one
         self._max_open = max_open
         self._videos: OrderedDict[str, Video] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def get(self, path: str) -> Video:
         """The video of this path, opened where it isn't yet."""
@@ -38,16 +43,15 @@ class VideoCache:
             video = self._videos.get(path)
             if video is None:
                 while len(self._videos) >= self._max_open:
-                    self._videos.popitem(last=False)[1].close()
+                    self._videos.popitem(last=False)
                 video = self._videos[path] = self._open_one(path)
             self._videos.move_to_end(path)
             return video
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all of them; the next ``get`` opens them again."""
         with self._lock:
-            while self._videos:
-                self._videos.popitem()[1].close()
+            self._videos.clear()
 
     def __len__(self) -> int:
         return len(self._videos)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ from reelseek.errors import (
 )
 from reelseek.index import FrameTable
 from reelseek.types import Frame, FrameBatch, Pixels, VideoInfo
+from reelseek.video._fork_lock import ForkLock
 from reelseek.video.backends import Decoder, OpenRequest, Targets, load_backend
 
 _inherited: list[Decoder] = []
@@ -53,7 +53,7 @@ class Video:
         self._decoder = choice.decoder
         self._pid = os.getpid()
         self._closed = False
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     @property
     def info(self) -> VideoInfo:
@@ -197,8 +197,7 @@ class Video:
         self.close()
 
     def __del__(self) -> None:
-        # Only where __init__ came to its end, and only in the process that made the decoder.
-        if getattr(self, "_decoder", None) is not None and self._pid == os.getpid():
+        if getattr(self, "_decoder", None) is not None:  # __init__ may have failed
             self._drop_decoder()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -239,7 +238,7 @@ class Video:
         if frame != index:
             raise FrameIndexError(f"{index!r} is no frame number", path=self.path)
         if 0 <= frame < count:
-            return frame
+            return self._undamaged(frame)
         if self.table.is_cut_short:
             listed = self.table.stream.num_frames_from_header
             raise CorruptVideoError(
@@ -250,13 +249,23 @@ class Video:
                 frame=frame,
             )
         if -count <= frame < 0:
-            return frame + count
+            return self._undamaged(frame + count)
         raise FrameIndexError(
             f"no frame {frame}",
             remedy=f"Its {count} frames are 0 to {count - 1}, or -{count} to -1 from the end",
             path=self.path,
             frame=frame,
         )
+
+    def _undamaged(self, frame: int) -> int:
+        if self.table.is_damaged[frame]:
+            raise CorruptVideoError(
+                "the bytes on the way to this frame are damaged, or the file's index is",
+                remedy="Copy the file again from its source, or leave the episode out",
+                path=self.path,
+                frame=frame,
+            )
+        return frame
 
     def _read(self, frames: list[int], targets: Targets) -> None:
         """Decode with the process's own decoder; one that failed is never used again."""
