@@ -1,0 +1,325 @@
+"""AV1 sequence and frame headers, as far as the fields that say what a frame reads and writes.
+
+Source: AV1 Bitstream & Decoding Process Specification, version 1.0.0 with errata 1: 5.5 (sequence
+header), 5.9 (frame header), 7.8 (set frame refs), 7.20 and 7.21 (reference frame update, loading).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from reelseek.bitstream._bits import BitReader
+
+NUM_SLOTS = 8  # NUM_REF_FRAMES
+REFS_PER_FRAME = 7
+PRIMARY_REF_NONE = 7
+SHORT_HEADER_BYTES, LONG_HEADER_BYTES = 24, 1024
+"""Bytes that hold the fields read here: nearly always, and always."""
+SELECT = 2  # SELECT_SCREEN_CONTENT_TOOLS, SELECT_INTEGER_MV
+ALL_SLOTS = 0xFF
+LAST, LAST2, LAST3, GOLDEN, BWDREF, ALTREF2, ALTREF = range(7)
+
+
+class FrameType(IntEnum):
+    """frame_type, 6.8.2."""
+
+    KEY = 0
+    INTER = 1
+    INTRA_ONLY = 2
+    SWITCH = 3
+
+
+FRAME_TYPES = tuple(FrameType)
+
+
+class Unproven(ValueError):
+    """The stream uses something whose dependencies aren't followed; the text says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceHeader:
+    """What frame headers need from a sequence header, 5.5."""
+
+    is_reduced_still_picture: bool
+    has_equal_picture_interval: bool
+    buffer_removal_time_bits: int
+    presentation_time_bits: int
+    has_decoder_model: bool
+    operating_points: tuple[tuple[int, bool], ...]
+    """operating_point_idc and decoder_model_present_for_this_op of each."""
+    has_frame_ids: bool
+    delta_frame_id_bits: int
+    frame_id_bits: int
+    screen_content_tools: int
+    integer_mv: int
+    order_hint_bits: int
+
+    @property
+    def has_layers(self) -> bool:
+        """True where an operating point selects spatial or temporal layers."""
+        return any(idc for idc, _has_model in self.operating_points)
+
+
+class FrameHeader(NamedTuple):
+    """What a frame header says of a frame's place among the others."""
+
+    frame_type: FrameType
+    shows: bool
+    """True where the frame, or the slot that it names, is displayed."""
+    shows_slot: int
+    """The slot that show_existing_frame displays; -1 for a coded frame."""
+    reads: int
+    """Bit s is set where decoding it reads slot s (ref_frame_idx)."""
+    writes: int
+    """Bit s is set where the frame is stored in slot s (refresh_frame_flags)."""
+    order_hint: int
+    """OrderHint, as it is stored with the frame."""
+
+
+def read_sequence_header(payload: bytes) -> SequenceHeader:
+    """sequence_header_obu(), up to the fields that frame headers need."""
+    bits = BitReader(payload)
+    bits.take(3)  # seq_profile
+    bits.take(1)  # still_picture
+    is_reduced = bits.flag()
+    has_equal_interval = has_model = False
+    removal_bits = presentation_bits = delay_bits = 0
+    points: list[tuple[int, bool]] = []
+    if is_reduced:
+        bits.take(5)  # seq_level_idx[0]
+        points.append((0, False))
+    else:
+        if bits.flag():  # timing_info_present_flag
+            bits.take(64)  # num_units_in_display_tick, time_scale
+            has_equal_interval = bits.flag()
+            if has_equal_interval:
+                bits.uvlc()
+            has_model = bits.flag()
+            if has_model:
+                delay_bits = bits.take(5) + 1
+                bits.take(32)  # num_units_in_decoding_tick
+                removal_bits = bits.take(5) + 1
+                presentation_bits = bits.take(5) + 1
+        has_initial_delay = bits.flag()
+        for _ in range(bits.take(5) + 1):
+            points.append(_operating_point(bits, has_model, delay_bits, has_initial_delay))
+    width_bits, height_bits = bits.take(4) + 1, bits.take(4) + 1
+    bits.take(width_bits)
+    bits.take(height_bits)
+    has_ids = not is_reduced and bits.flag()
+    delta_bits = bits.take(4) + 2 if has_ids else 0
+    id_bits = bits.take(3) + delta_bits + 1 if has_ids else 0
+    bits.take(3)  # use_128x128_superblock, enable_filter_intra, enable_intra_edge_filter
+    screen_tools, integer_mv, hint_bits = (SELECT, SELECT, 0)
+    if not is_reduced:
+        screen_tools, integer_mv, hint_bits = _inter_tools(bits)
+    return SequenceHeader(
+        is_reduced_still_picture=is_reduced,
+        has_equal_picture_interval=has_equal_interval,
+        buffer_removal_time_bits=removal_bits,
+        presentation_time_bits=presentation_bits,
+        has_decoder_model=has_model,
+        operating_points=tuple(points),
+        has_frame_ids=has_ids,
+        delta_frame_id_bits=delta_bits,
+        frame_id_bits=id_bits,
+        screen_content_tools=screen_tools,
+        integer_mv=integer_mv,
+        order_hint_bits=hint_bits,
+    )
+
+
+def _operating_point(
+    bits: BitReader, has_model: bool, delay_bits: int, has_initial_delay: bool
+) -> tuple[int, bool]:
+    idc = bits.take(12)
+    if bits.take(5) > 7:  # seq_level_idx
+        bits.take(1)  # seq_tier
+    has_own_model = has_model and bits.flag()
+    if has_own_model:
+        bits.take(delay_bits)  # decoder_buffer_delay
+        bits.take(delay_bits)  # encoder_buffer_delay
+        bits.take(1)  # low_delay_mode_flag
+    if has_initial_delay and bits.flag():
+        bits.take(4)
+    return idc, has_own_model
+
+
+def _inter_tools(bits: BitReader) -> tuple[int, int, int]:
+    """seq_force_screen_content_tools, seq_force_integer_mv, OrderHintBits."""
+    bits.take(4)  # interintra, masked compound, warped motion, dual filter
+    has_order_hint = bits.flag()
+    if has_order_hint:
+        bits.take(2)  # enable_jnt_comp, enable_ref_frame_mvs
+    screen_tools = SELECT if bits.flag() else bits.take(1)
+    integer_mv = SELECT
+    if screen_tools > 0 and not bits.flag():  # seq_choose_integer_mv
+        integer_mv = bits.take(1)
+    return screen_tools, integer_mv, bits.take(3) + 1 if has_order_hint else 0
+
+
+class _Slot(NamedTuple):
+    """What is stored with a frame in a reference slot."""
+
+    frame_type: FrameType
+    order_hint: int
+
+
+class Slots:
+    """The eight reference slots, as far as reading further headers needs them."""
+
+    def __init__(self) -> None:
+        self._slots: list[_Slot | None] = [None] * NUM_SLOTS
+
+    def read_frame_header(self, payload: bytes, sequence: SequenceHeader) -> FrameHeader:
+        """uncompressed_header(), 5.9.2, and the update of the slots, 7.20.
+
+        Raises:
+            EOFError: The header ends too soon.
+            Unproven: It refers to a slot that holds nothing, or to something not followed here.
+        """
+        try:
+            header = self._read(BitReader(payload[:SHORT_HEADER_BYTES]), sequence)
+        except EOFError:  # decoder models and frame numbers make long ones
+            header = self._read(BitReader(payload[:LONG_HEADER_BYTES]), sequence)
+        if header.writes:
+            stored = _Slot(header.frame_type, header.order_hint)
+            for slot in range(NUM_SLOTS):
+                if header.writes >> slot & 1:
+                    self._slots[slot] = stored
+        return header
+
+    def _read(self, bits: BitReader, sequence: SequenceHeader) -> FrameHeader:
+        if sequence.is_reduced_still_picture:
+            return FrameHeader(FrameType.KEY, True, -1, 0, ALL_SLOTS, 0)
+        first = bits.take(4)
+        if first & 8:  # show_existing_frame, then frame_to_show_map_idx
+            return self._existing(first & 7)
+        frame_type = FRAME_TYPES[first >> 1]
+        shows = bool(first & 1)
+        if shows:
+            self._skip_presentation_time(bits, sequence)
+        else:
+            bits.take(1)  # showable_frame
+        is_shown_key = frame_type is FrameType.KEY and shows
+        if frame_type is FrameType.SWITCH or is_shown_key:
+            is_resilient = True
+        else:
+            is_resilient = bits.flag()
+        if is_shown_key:
+            self._slots = [None] * NUM_SLOTS
+        order_hint = self._read_identity(bits, sequence, frame_type)
+        is_intra = frame_type in (FrameType.KEY, FrameType.INTRA_ONLY)
+        if not is_intra and not is_resilient:
+            bits.take(3)  # primary_ref_frame: one of the references below
+        self._skip_removal_times(bits, sequence)
+        writes = ALL_SLOTS
+        if frame_type is not FrameType.SWITCH and not is_shown_key:
+            writes = bits.take(8)
+        if (not is_intra or writes != ALL_SLOTS) and is_resilient and sequence.order_hint_bits:
+            self._check_order_hints(bits, sequence)
+        reads = 0 if is_intra else self._read_references(bits, sequence, order_hint)
+        return FrameHeader(frame_type, shows, -1, reads, writes, order_hint)
+
+    def _existing(self, slot: int) -> FrameHeader:
+        stored = self._slots[slot]
+        if stored is None:
+            raise Unproven("shows a reference that isn't there")
+        # 7.21: showing a key frame loads it into every slot.
+        writes = ALL_SLOTS if stored.frame_type is FrameType.KEY else 0
+        return FrameHeader(stored.frame_type, True, slot, 1 << slot, writes, stored.order_hint)
+
+    @staticmethod
+    def _skip_presentation_time(bits: BitReader, sequence: SequenceHeader) -> None:
+        if sequence.has_decoder_model and not sequence.has_equal_picture_interval:
+            bits.take(sequence.presentation_time_bits)
+
+    @staticmethod
+    def _read_identity(
+        bits: BitReader, sequence: SequenceHeader, frame_type: FrameType
+    ) -> int:
+        """From disable_cdf_update to order_hint."""
+        bits.take(1)  # disable_cdf_update
+        tools = sequence.screen_content_tools
+        has_screen_tools = bits.flag() if tools == SELECT else bool(tools)
+        if has_screen_tools and sequence.integer_mv == SELECT:
+            bits.take(1)  # force_integer_mv
+        if sequence.has_frame_ids:
+            bits.take(sequence.frame_id_bits)
+        if frame_type is not FrameType.SWITCH:
+            bits.take(1)  # frame_size_override_flag
+        return bits.take(sequence.order_hint_bits)
+
+    @staticmethod
+    def _skip_removal_times(bits: BitReader, sequence: SequenceHeader) -> None:
+        if not sequence.has_decoder_model or not bits.flag():
+            return
+        for idc, has_model in sequence.operating_points:
+            if has_model:
+                if idc:
+                    raise Unproven("has a decoder model for layers")
+                bits.take(sequence.buffer_removal_time_bits)
+
+    def _check_order_hints(self, bits: BitReader, sequence: SequenceHeader) -> None:
+        """ref_order_hint[]: another hint than the stored one announces a lost frame, 7.20."""
+        for slot in self._slots:
+            hint = bits.take(sequence.order_hint_bits)
+            if slot is not None and slot.order_hint != hint:
+                raise Unproven("announces a lost reference")
+
+    def _read_references(self, bits: BitReader, sequence: SequenceHeader, order_hint: int) -> int:
+        is_short = bool(sequence.order_hint_bits) and bits.flag()
+        if is_short:
+            last, golden = bits.take(3), bits.take(3)
+            references = self._short_references(last, golden, order_hint, sequence.order_hint_bits)
+        elif sequence.has_frame_ids:
+            references = []
+            for _ in range(REFS_PER_FRAME):
+                references.append(bits.take(3))
+                bits.take(sequence.delta_frame_id_bits)
+        else:
+            packed = bits.take(3 * REFS_PER_FRAME)
+            references = [packed >> shift & 7 for shift in range(0, 3 * REFS_PER_FRAME, 3)]
+        reads = 0
+        for slot in references:
+            reads |= 1 << slot
+            if self._slots[slot] is None:
+                raise Unproven("reads a reference that isn't there")
+        return reads
+
+    def _short_references(
+        self, last: int, golden: int, order_hint: int, hint_bits: int
+    ) -> list[int]:
+        """set_frame_refs(), 7.8."""
+        half = 1 << (hint_bits - 1)
+        hints = []
+        for slot in self._slots:
+            if slot is None:
+                raise Unproven("signals references briefly while one isn't there")
+            distance = (slot.order_hint - order_hint) & (2 * half - 1)
+            hints.append(half + (distance - 2 * half if distance >= half else distance))
+        chosen: list[int] = [-1] * REFS_PER_FRAME
+        chosen[LAST], chosen[GOLDEN] = last, golden
+        used = {last, golden}
+
+        def choose(name: int, slots: list[int], *, latest: bool, ties_to_last: bool) -> None:
+            candidates = [slot for slot in slots if slot not in used]
+            if not candidates:
+                return
+            best = (max if latest else min)(hints[slot] for slot in candidates)
+            equal = [slot for slot in candidates if hints[slot] == best]
+            chosen[name] = equal[-1] if ties_to_last else equal[0]
+            used.add(chosen[name])
+
+        backward = [slot for slot in range(NUM_SLOTS) if hints[slot] >= half]
+        forward = [slot for slot in range(NUM_SLOTS) if hints[slot] < half]
+        choose(ALTREF, backward, latest=True, ties_to_last=True)
+        choose(BWDREF, backward, latest=False, ties_to_last=False)
+        choose(ALTREF2, backward, latest=False, ties_to_last=False)
+        for name in (LAST2, LAST3, BWDREF, ALTREF2, ALTREF):
+            if chosen[name] < 0:
+                choose(name, forward, latest=True, ties_to_last=True)
+        earliest = min(range(NUM_SLOTS), key=lambda slot: (hints[slot], slot))
+        return [slot if slot >= 0 else earliest for slot in chosen]

@@ -1,0 +1,47 @@
+"""A reader of bits, bounded by the bytes that are left."""
+
+from __future__ import annotations
+
+
+class BitReader:
+    """Reads bits from the most significant on; raises EOFError at the end."""
+
+    __slots__ = ("_left", "_value")
+
+    def __init__(self, data: bytes) -> None:
+        self._value = int.from_bytes(data, "big")
+        self._left = len(data) * 8
+
+    def take(self, count: int) -> int:
+        """An unsigned number of this many bits: f(n) in AV1, u(n) in H.264 and HEVC."""
+        if count > self._left:
+            raise EOFError
+        self._left -= count
+        return (self._value >> self._left) & ((1 << count) - 1)
+
+    def flag(self) -> bool:
+        """One bit."""
+        return self.take(1) == 1
+
+    def exp_golomb(self) -> int:
+        """An unsigned Exp-Golomb number: ue(v) in H.264 and HEVC."""
+        zeros = 0
+        while not self.take(1):
+            zeros += 1
+            if zeros > 32:
+                raise EOFError
+        return (1 << zeros) - 1 + self.take(zeros)
+
+    def signed_exp_golomb(self) -> int:
+        """A signed Exp-Golomb number: se(v) in H.264 and HEVC."""
+        value = self.exp_golomb()
+        return (value + 1) // 2 if value % 2 else -(value // 2)
+
+    def uvlc(self) -> int:
+        """A variable-length number: uvlc() in AV1, 4.10.3."""
+        zeros = 0
+        while not self.take(1):
+            zeros += 1
+            if zeros >= 32:
+                return (1 << 32) - 1
+        return self.take(zeros) + (1 << zeros) - 1

@@ -1,0 +1,76 @@
+"""The plan: for any set of frames of one file, the units to feed and the outputs to keep.
+
+Minimal, and shared between the frames: a unit that two frames need is fed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reelseek.index._units import Pruning, UnitFlag, UnitTable
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Units to feed, one after the other, to a decoder that has been reset."""
+
+    units: tuple[int, ...]
+    """Numbers of units, in decoding order."""
+    frames: tuple[int, ...]
+    """Numbers of the frames to keep, in display order."""
+
+
+def plan_frames(table: UnitTable, frames: Sequence[int]) -> list[Run]:
+    """The runs that give these frames.
+
+    Args:
+        table: The file's units.
+        frames: Numbers in display order; in any order, repeated or not.
+
+    Returns:
+        Runs in the order of the file. Frames whose needs don't meet come in runs of their own.
+    """
+    by_entry: dict[int, list[int]] = {}
+    for frame in sorted(set(frames)):
+        by_entry.setdefault(int(table.entry_of_frame[frame]), []).append(frame)
+    return [_run(table, entry, group) for entry, group in sorted(by_entry.items())]
+
+
+def _run(table: UnitTable, entry: int, frames: list[int]) -> Run:
+    targets = {int(table.of_frame[frame]) for frame in frames}
+    find = _by_slots if table.pruning is Pruning.SLOTS else _from_entry
+    return Run(tuple(find(table, entry, targets)), tuple(frames))
+
+
+def _by_slots(table: UnitTable, entry: int, targets: set[int]) -> list[int]:
+    """The closure over reference slots, walking back from the last target to the entry.
+
+    ``wanted`` holds the slots whose content, at this point of the stream, a later unit reads. A
+    unit that writes one of them is needed; then the slots that it reads are wanted instead.
+    """
+    last = max(targets)
+    reads = table.units["reads"][entry : last + 1].tolist()
+    writes = table.units["writes"][entry : last + 1].tolist()
+    needed: list[int] = []
+    wanted = 0
+    for unit in range(last, entry - 1, -1):
+        written = writes[unit - entry]
+        if unit in targets or written & wanted:
+            needed.append(unit)
+            wanted = (wanted & ~written) | reads[unit - entry]
+    needed.reverse()
+    return needed
+
+
+def _from_entry(table: UnitTable, entry: int, targets: set[int]) -> list[int]:
+    """All units from the entry on, without those that nothing reads."""
+    last = max(targets)
+    if table.pruning is Pruning.NONE:
+        return list(range(entry, last + 1))
+    flags = table.units["flags"][entry : last + 1].tolist()
+    return [
+        unit
+        for unit in range(entry, last + 1)
+        if unit in targets or not flags[unit - entry] & UnitFlag.DROPPABLE
+    ]

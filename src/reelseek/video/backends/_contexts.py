@@ -1,0 +1,87 @@
+"""Codec contexts, kept per configuration, process and thread, and dropped after any error.
+
+A context belongs to no file: after a reset it decodes any stream of the same configuration. That
+is what makes the first read of a file cost as much as the next one.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+DECODER_NAMES = {"av1": "libdav1d"}
+"""Codecs whose decoder isn't named like the codec."""
+
+KEPT_PER_THREAD = 8
+
+
+class CodecState:
+    """A codec context, and which units of which file it has been fed since its reset."""
+
+    def __init__(self, codec: str, configuration: bytes, threads: int) -> None:
+        import av
+
+        context: Any = av.CodecContext.create(DECODER_NAMES.get(codec, codec), "r")
+        if codec != "av1":  # in AV1 the sequence header goes before the first unit
+            context.extradata = configuration
+        context.thread_count = threads
+        context.options = {"err_detect": "explode"}
+        context.open()
+        self._context = context
+        self._packet = av.Packet
+        self.holder: object = None
+        """Whose units it was fed last."""
+        self.fed: set[int] = set()
+        """The units that it was fed since its reset."""
+
+    def reset(self, holder: object) -> None:
+        """Forget everything, for another run of units."""
+        self._context.flush_buffers()
+        self.holder, self.fed = holder, set()
+
+    def feed(self, unit: int, data: bytes) -> Sequence[Any]:
+        """Decode one unit; the pictures that come out have their units' numbers as pts."""
+        packet = self._packet(data)
+        packet.pts = packet.dts = unit
+        self.fed.add(unit)
+        pictures: Sequence[Any] = self._context.decode(packet)
+        return pictures
+
+    def drain(self) -> Sequence[Any]:
+        """The pictures that the decoder still holds back; a reset must follow."""
+        pictures: Sequence[Any] = self._context.decode(None)
+        self.holder = None
+        return pictures
+
+
+class _Kept(threading.local):
+    """The contexts of one thread, the last used at the end."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.states: OrderedDict[tuple[str, bytes, int], CodecState] = OrderedDict()
+
+
+_kept = _Kept()
+
+
+def borrow(codec: str, configuration: bytes, threads: int) -> CodecState:
+    """The thread's context for this configuration, made where there is none."""
+    if _kept.pid != os.getpid():
+        _kept.__init__()  # type: ignore[misc]
+    key = (codec, b"" if codec == "av1" else configuration, threads)
+    state = _kept.states.pop(key, None) or CodecState(codec, configuration, threads)
+    _kept.states[key] = state
+    while len(_kept.states) > KEPT_PER_THREAD:
+        _kept.states.popitem(last=False)
+    return state
+
+
+def drop(state: CodecState) -> None:
+    """Forget a context that failed."""
+    for key, kept in list(_kept.states.items()):
+        if kept is state:
+            del _kept.states[key]

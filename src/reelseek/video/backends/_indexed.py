@@ -1,0 +1,210 @@
+"""The ``indexed`` backend: reads the bytes that the plan names, and decodes only those.
+
+It needs a file whose units are known: where each is, and what it refers to. A read is one or a few
+``pread`` calls and a decode; there is no demuxer and no decoder per file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from reelseek.errors import (
+    CorruptVideoError,
+    DecodeError,
+    DeviceUnavailableError,
+    UnsupportedVideoError,
+    VideoNotFoundError,
+)
+from reelseek.index import FrameTable
+from reelseek.index._plan import Run, plan_frames
+from reelseek.index._units import UnitTable
+from reelseek.video.backends._contexts import CodecState, borrow, drop
+from reelseek.video.backends._protocol import OpenRequest, Targets
+from reelseek.video.backends._rgb import RgbWriter
+
+NAME = "indexed"
+TEMPORAL_DELIMITER = b"\x12\x00"
+GAP_BYTES = 64 * 1024
+"""Bytes between two units that are rather read along than skipped by another call."""
+
+
+def version() -> str:
+    """reelseek's version, with PyAV's, whose codecs do the work."""
+    import av
+
+    import reelseek
+
+    return f"{reelseek.__version__} (av {av.__version__})"
+
+
+def open_decoder(request: OpenRequest) -> IndexedDecoder:
+    """Open one file by its index."""
+    if request.device != "cpu":
+        raise DeviceUnavailableError(
+            f"the indexed backend can't decode on {request.device!r}",
+            remedy="Pass backend='torchcodec', or device='cpu'",
+            backend=NAME,
+        )
+    units = request.table.units
+    if units is None:
+        raise UnsupportedVideoError(
+            request.table.why_no_units,
+            remedy="Pass backend='auto', which takes another",
+            path=request.path,
+            backend=NAME,
+        )
+    return IndexedDecoder(request, units)
+
+
+class IndexedDecoder:
+    """Reads frames by number from a file whose units are known."""
+
+    def __init__(self, request: OpenRequest, units: UnitTable) -> None:
+        self._request = request
+        self._table: FrameTable = request.table
+        self._units = units
+        self._offsets = units.units["offset"]
+        self._sizes = units.units["size"]
+        self._writer = RgbWriter(request, NAME)
+        self._descriptor = -1
+
+    def read(self, frames: Sequence[int], out: Targets) -> None:
+        """Decode frames by number into ``out``."""
+        import av
+
+        places: dict[int, list[int]] = {}
+        for position, frame in enumerate(frames):
+            places.setdefault(frame, []).append(position)
+        for run in plan_frames(self._units, frames):
+            state = borrow(self._units.codec, self._units.configuration, self._request.threads)
+            try:
+                self._decode(run, state, places, out)
+            except av.error.FFmpegError as exc:
+                drop(state)
+                raise CorruptVideoError(
+                    "the decoder can't read the data on the way to this frame",
+                    remedy="Copy the file again from its source, or leave the episode out",
+                    path=self._request.path,
+                    frame=run.frames[0],
+                    backend=NAME,
+                    detail=str(exc),
+                ) from exc
+            except BaseException:
+                drop(state)
+                raise
+
+    def close(self) -> None:
+        """Close the file."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def _decode(
+        self, run: Run, state: CodecState, places: dict[int, list[int]], out: Targets
+    ) -> None:
+        """Feed a run's units, and write the frames that it is for."""
+        frame_of = {int(self._units.of_frame[frame]): frame for frame in run.frames}
+        units: Sequence[int] = run.units
+        if state.holder is self and self._continues(run, state):
+            units = [unit for unit in run.units if unit not in state.fed]
+        else:
+            state.reset(self)
+        for picture in self._pictures(units, state, frame_of):
+            frame = frame_of.pop(picture.pts, None)
+            if frame is None:
+                continue
+            self._check(picture, frame)
+            first, *others = places[frame]
+            self._writer.write(frame, picture, out[first])
+            for other in others:
+                out[other][...] = out[first]
+            if not frame_of:
+                return
+        raise DecodeError(
+            "the decoder passed this frame without returning it",
+            remedy="The file is damaged there, or its index is: copy it again, or run "
+            "`reelseek probe` on it",
+            path=self._request.path,
+            frame=min(frame_of.values()),
+            backend=NAME,
+        )
+
+    def _continues(self, run: Run, state: CodecState) -> bool:
+        """True where the decoder is on the way: it has all that the run needs up to its place."""
+        place = max(state.fed, default=-1)
+        targets = (int(self._units.of_frame[frame]) for frame in run.frames)
+        if min(targets) <= place:
+            return False
+        return all(unit in state.fed for unit in run.units if unit <= place)
+
+    def _pictures(
+        self, units: Sequence[int], state: CodecState, frame_of: dict[int, int]
+    ) -> Iterator[Any]:
+        """What the decoder puts out for these units."""
+        for unit, data in self._data(units):
+            yield from state.feed(unit, data)
+        if frame_of:
+            yield from state.drain()
+
+    def _data(self, units: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        """Each unit's bytes, as the decoder takes them."""
+        is_av1 = self._units.codec == "av1"
+        head = TEMPORAL_DELIMITER + self._units.configuration
+        for first, last, data in self._spans(units):
+            for unit in units[first : last + 1]:
+                start = int(self._offsets[unit] - self._offsets[units[first]])
+                piece = data[start : start + int(self._sizes[unit])]
+                yield unit, head + piece if is_av1 else piece
+                head = TEMPORAL_DELIMITER
+
+    def _spans(self, units: Sequence[int]) -> Iterator[tuple[int, int, bytes]]:
+        """The units' bytes in as few reads as their places allow."""
+        if not units:
+            return
+        starts = self._offsets[list(units)]
+        ends = starts + self._sizes[list(units)]
+        breaks = np.flatnonzero((starts[1:] - ends[:-1] > GAP_BYTES) | (starts[1:] < ends[:-1]))
+        edges = [0, *(breaks + 1).tolist(), len(units)]
+        for first, after in zip(edges, edges[1:], strict=False):
+            start, end = int(starts[first]), int(ends[after - 1])
+            yield first, after - 1, self._read_bytes(start, end - start, units[first])
+
+    def _read_bytes(self, offset: int, size: int, unit: int) -> bytes:
+        if self._descriptor < 0:
+            self._descriptor = self._opened()
+        data = os.pread(self._descriptor, size, offset)
+        if len(data) != size:
+            raise CorruptVideoError(
+                f"the file ends {size - len(data)} bytes before the data of this frame",
+                remedy="Copy it again from its source, and compare the sizes",
+                path=self._request.path,
+                byte_offset=offset,
+                backend=NAME,
+            )
+        return data
+
+    def _opened(self) -> int:
+        try:
+            return os.open(self._request.path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as exc:
+            raise VideoNotFoundError(
+                "the file is gone since it was indexed",
+                remedy="Check that the disk or NAS is still mounted",
+                path=self._request.path,
+                backend=NAME,
+                detail=exc.strerror or "",
+            ) from exc
+
+    def _check(self, picture: Any, frame: int) -> None:
+        if picture.is_corrupt:
+            raise CorruptVideoError(
+                "the decoder had to invent parts of this frame",
+                remedy="Copy the file again from its source, or leave the episode out",
+                path=self._request.path,
+                frame=frame,
+                backend=NAME,
+            )
