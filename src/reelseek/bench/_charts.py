@@ -45,7 +45,7 @@ def seek_chart(timings: Sequence[Timing], title: str, measured: dict[str, Any], 
     if cameras == 1:
         del panels[1]
     figure = Figure(figsize=(5.2 * len(panels), 1.9 + 0.5 * len(timings)), layout="constrained")
-    figure.suptitle(textwrap.fill(title, 46 * len(panels)), fontsize=12, fontweight="bold")
+    figure.suptitle(textwrap.fill(title, 50 * len(panels)), fontsize=11, fontweight="bold")
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for number, (axis, (label, name)) in enumerate(zip(axes, panels, strict=True)):
         _draw(axis, timings, label, [getattr(timing, name) for timing in timings], number == 0)

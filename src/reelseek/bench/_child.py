@@ -122,6 +122,7 @@ class _Death:
 
 def _run(request: dict[str, Any], timeout_seconds: float) -> tuple[dict[str, Any], str] | _Death:
     """The subprocess's result and the telling line of what it printed, or how it died."""
+    request = {**request, "timeout_seconds": timeout_seconds}
     with tempfile.TemporaryDirectory(prefix="reelseek-probe-") as scratch:
         folder = Path(scratch)
         (folder / "request.json").write_text(json.dumps(request))

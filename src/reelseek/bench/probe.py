@@ -69,7 +69,7 @@ class BackendProbe:
             "name": self.name,
             "median_seek_ms": self.median_seek_ms,
             "adapter": self.adapter.to_json(),
-            "plain": None
+            "raw": None
             if self.plain is None
             else {
                 "usage": PLAIN[self.plain.reader].usage,
