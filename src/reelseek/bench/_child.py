@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -67,6 +67,13 @@ class ReadReport:
         if detail and detail not in text:
             text += f" ({detail})"
         return f"{text}. {self.remedy}" if self.remedy else text
+
+    def in_the_words_of(self, plain: ReadReport) -> ReadReport:
+        """This report, with the library's own words where only its plain call brought them out."""
+        says_nothing = self.status == "refuses" and not self.detail
+        if says_nothing and not plain.right and not plain.wrong:
+            return replace(self, detail=plain.detail or plain.reason)
+        return self
 
     def to_json(self) -> dict[str, Any]:
         """Its fields, for a JSON document."""
