@@ -61,6 +61,7 @@ class ReelseekError(Exception):
         backend: str | None = None,
         detail: str = "",
     ) -> None:
+        super().__init__(what)  # first: ImportError has a `path` of its own, which it clears
         self.what = what
         self.remedy = remedy
         self.path = None if path is None else os.fspath(path)
@@ -68,7 +69,6 @@ class ReelseekError(Exception):
         self.byte_offset = byte_offset
         self.backend = backend
         self.detail = detail
-        super().__init__(what)
 
     def __str__(self) -> str:
         facts = (
@@ -87,11 +87,14 @@ class ReelseekError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Errors cross process borders (DataLoader workers), where keyword-only fields need help.
-        return _restored, (type(self), self.__dict__)
+        fields = {name: getattr(self, name) for name in _FIELDS}
+        return _restored, (type(self), fields, self.__dict__)
 
 
-def _restored(cls: type[ReelseekError], state: dict[str, Any]) -> ReelseekError:
-    error = cls(**{name: state[name] for name in _FIELDS})
+def _restored(
+    cls: type[ReelseekError], fields: dict[str, Any], state: dict[str, Any]
+) -> ReelseekError:
+    error = cls(**fields)
     error.__dict__.update(state)
     return error
 

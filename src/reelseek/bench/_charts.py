@@ -45,7 +45,7 @@ def seek_chart(timings: Sequence[Timing], title: str, measured: dict[str, Any], 
     if cameras == 1:
         del panels[1]
     figure = Figure(figsize=(5.2 * len(panels), 1.9 + 0.5 * len(timings)), layout="constrained")
-    figure.suptitle(textwrap.fill(title, 46 * len(panels)), fontsize=12, fontweight="bold")
+    figure.suptitle(textwrap.fill(title, 50 * len(panels)), fontsize=11, fontweight="bold")
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for number, (axis, (label, name)) in enumerate(zip(axes, panels, strict=True)):
         _draw(axis, timings, label, [getattr(timing, name) for timing in timings], number == 0)
@@ -79,12 +79,13 @@ def _draw(
         value = f"{middle:.2f}  (p95 {middle + above:.2f})"
         axis.annotate(value, (middle + above, row), xytext=(5, 0),
                       textcoords="offset points", va="center", fontsize=9)  # fmt: skip
-    axis.set_title(label, fontsize=10)
+    axis.set_title(label + ", logarithmic" * is_log, fontsize=10)
     axis.set_yticks(range(len(timings)), [_label(timing) for timing in timings])
     axis.set_ylim(len(timings) - 0.4, -0.6)
     if is_log:
         axis.set_xscale("log")
-        axis.set_xlim(min(known) / 3, highest * 12)
+        axis.set_xlim(min(known) / 3, highest * 30)
+        axis.xaxis.set_major_formatter(lambda value, _position: f"{value:g}")
     else:
         axis.set_xlim(0, highest * 1.6)
     axis.tick_params(axis="y", length=0)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -68,6 +68,13 @@ class ReadReport:
             text += f" ({detail})"
         return f"{text}. {self.remedy}" if self.remedy else text
 
+    def in_the_words_of(self, plain: ReadReport) -> ReadReport:
+        """This report, with the library's own words where only its plain call brought them out."""
+        says_nothing = self.status == "refuses" and not self.detail
+        if says_nothing and not plain.right and not plain.wrong:
+            return replace(self, detail=plain.detail or plain.reason)
+        return self
+
     def to_json(self) -> dict[str, Any]:
         """Its fields, for a JSON document."""
         return asdict(self)
@@ -122,6 +129,7 @@ class _Death:
 
 def _run(request: dict[str, Any], timeout_seconds: float) -> tuple[dict[str, Any], str] | _Death:
     """The subprocess's result and the telling line of what it printed, or how it died."""
+    request = {**request, "timeout_seconds": timeout_seconds}
     with tempfile.TemporaryDirectory(prefix="reelseek-probe-") as scratch:
         folder = Path(scratch)
         (folder / "request.json").write_text(json.dumps(request))

@@ -54,7 +54,7 @@ def commit() -> str | None:
     revision = _git(git, folder, "rev-parse", "HEAD")
     if tracked is None or revision is None:
         return None
-    is_changed = bool(_git(git, folder, "status", "--porcelain", "--untracked-files=no", "..", "."))
+    is_changed = bool(_git(git, folder, "status", "--porcelain", "--untracked-files=no", ".."))
     return revision + "+" * is_changed
 
 

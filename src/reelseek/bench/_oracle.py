@@ -20,7 +20,7 @@ from reelseek.index._source import best_video_stream, open_container
 
 GRID_SIDE = 64
 """Grid points per side, fewer in long videos."""
-GRID_BYTES = 1 << 26
+GRID_BYTES = 1 << 24
 """What the grids of one file's frames may take together."""
 SAME_LEVELS = 0.05
 """Two frames whose mean distances differ by no more levels than this can't be told apart."""

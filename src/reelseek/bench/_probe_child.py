@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
+import signal
 import statistics
 import sys
 import time
@@ -30,11 +32,15 @@ from reelseek.errors import (
 
 Json = dict[str, Any]
 Stage = Callable[[str], None]
+ALARM_SECONDS = 10
+"""How long after the parent should have ended this process it ends itself."""
 
 
 def main(folder: Path) -> None:
     """Do the request that lies in the folder."""
     request = json.loads((folder / "request.json").read_text())
+    # Ends even a decoder that hangs in native code, should the parent have been killed.
+    signal.alarm(math.ceil(request["timeout_seconds"]) + ALARM_SECONDS)
 
     def stage(text: str) -> None:
         (folder / "stage").write_text(text)

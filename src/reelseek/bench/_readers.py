@@ -185,7 +185,7 @@ class _PlainOpencv:
 PLAIN = {
     "pyav (typical)": Plain("pyav", "av.open, seek by time, decode on", _TypicalPyav),
     "torchcodec (approximate)": Plain(
-        "torchcodec", "seek_mode='approximate'", _ApproximateTorchcodec
+        "torchcodec", "VideoDecoder(seek_mode='approximate')", _ApproximateTorchcodec
     ),
     "decord (plain)": Plain("decord", "VideoReader(path)[i]", _PlainDecord),
     "opencv (plain)": Plain("opencv", "set(POS_FRAMES, i), read()", _PlainOpencv),

@@ -69,7 +69,7 @@ class BackendProbe:
             "name": self.name,
             "median_seek_ms": self.median_seek_ms,
             "adapter": self.adapter.to_json(),
-            "plain": None
+            "raw": None
             if self.plain is None
             else {
                 "usage": PLAIN[self.plain.reader].usage,
@@ -156,7 +156,8 @@ def _probe_backend(name: str, jobs: list[dict[str, Any]], timeout_seconds: float
     plain = plain_of(name)
     if plain is None or adapter.status == "unavailable":
         return BackendProbe(name, adapter, None)
-    return BackendProbe(name, adapter, run_reader(plain, jobs, timeout_seconds=timeout_seconds))
+    report = run_reader(plain, jobs, timeout_seconds=timeout_seconds)
+    return BackendProbe(name, adapter.in_the_words_of(report), report)
 
 
 def frames_to_read(sound: Sequence[int], seed: int) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ import numpy as np
 
 from reelseek.bench._child import ReadReport, run_oracle, run_reader
 from reelseek.bench._plan import FileRead, Plan, Seek, make_plan
-from reelseek.bench._readers import PLAIN, Reader, open_reader
+from reelseek.bench._readers import PLAIN, Reader, open_reader, plain_of
 from reelseek.errors import DecodeError
 from reelseek.video.backends import backend_names
 
@@ -147,8 +147,17 @@ def _check(
         found = []
         for name in names:
             tell(f"comparing the frames of {name}")
-            found.append(run_reader(name, jobs, timeout_seconds=timeout_seconds))
+            found.append(_compare(name, jobs, timeout_seconds))
         return found
+
+
+def _compare(name: str, jobs: list[dict[str, Any]], timeout_seconds: float) -> ReadReport:
+    report = run_reader(name, jobs, timeout_seconds=timeout_seconds)
+    plain = plain_of(name)
+    if report.status != "refuses" or report.detail or plain is None:
+        return report
+    words = run_reader(plain, jobs[:1], timeout_seconds=timeout_seconds)
+    return report.in_the_words_of(words)
 
 
 def _decode_with_ffmpeg(jobs: list[dict[str, Any]], timeout_seconds: float) -> None:

@@ -19,6 +19,8 @@ HIGH_PROFILES = frozenset({100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 1
 class H264Facts:
     """What some NAL units say."""
 
+    parameter_sets: bytes
+    """The sequence parameter sets, one after the other."""
     has_idr: bool
     """True where the access unit is an IDR picture: decoding can start here, exactly."""
     may_hold_fields: bool
@@ -28,12 +30,14 @@ class H264Facts:
 def read_h264_facts(units: Iterable[bytes]) -> H264Facts:
     """Read the facts from NAL units without their separators."""
     has_idr = may_hold_fields = False
+    parameter_sets = b""
     for unit in units:
         nal_unit_type = unit[0] & 0x1F
         has_idr |= nal_unit_type == NAL_IDR_SLICE
         if nal_unit_type == NAL_SPS:
+            parameter_sets += unit
             may_hold_fields |= not _only_whole_frames(unit)
-    return H264Facts(has_idr, may_hold_fields)
+    return H264Facts(parameter_sets, has_idr, may_hold_fields)
 
 
 def _only_whole_frames(sps: bytes) -> bool:

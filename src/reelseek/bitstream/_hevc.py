@@ -11,6 +11,8 @@ BLA_W_LP, BLA_N_LP = 16, 18
 IDR_W_RADL, IDR_N_LP = 19, 20
 CRA_NUT = 21
 
+STARTS_DECODING = frozenset(range(16, 24))
+"""Random access pictures: BLA, IDR, CRA and what is reserved for them."""
 STARTS_WITHOUT_RASL = frozenset({IDR_W_RADL, IDR_N_LP})
 """Pictures that no skipped leading picture (RASL) can follow."""
 

@@ -1,4 +1,4 @@
-"""Whether a VP8 or VP9 packet shows a frame.
+"""Whether a VP8 or VP9 packet shows a frame, and whether it is a key frame.
 
 Sources: RFC 6386 9.1 (VP8 frame header); VP9 bitstream specification 0.7, 6.2 (uncompressed
 header) and Annex B (superframes).
@@ -12,14 +12,49 @@ def vp8_shows_frame(data: bytes) -> bool:
     return bool(data) and bool((data[0] >> 4) & 1)
 
 
+def vp8_is_key(data: bytes) -> bool:
+    """True for a key frame."""
+    return bool(data) and not data[0] & 1
+
+
 def vp9_shows_frame(data: bytes) -> bool:
     """False for a lone hidden frame; a superframe ends in a shown one."""
     if not data or data[0] >> 6 != 2:  # frame_marker
         return False
     if data[-1] & 0xE0 == 0xC0:
         return True
-    profile = (data[0] >> 5 & 1) | (data[0] >> 4 & 1) << 1
-    bit = 2 if profile == 3 else 3
-    if data[0] >> bit & 1:  # show_existing_frame
+    bit = _vp9_show_existing_bit(data[0])
+    if data[0] >> bit & 1:
         return True
     return bool(data[0] >> (bit - 2) & 1)
+
+
+def vp9_is_key(data: bytes) -> bool:
+    """True where the first frame of the packet is a key frame."""
+    if not data or data[0] >> 6 != 2:  # frame_marker
+        return False
+    bit = _vp9_show_existing_bit(data[0])
+    return not data[0] >> bit & 1 and not data[0] >> (bit - 1) & 1
+
+
+def vp8_size(data: bytes) -> bytes:
+    """The picture size in a key frame, as it is coded."""
+    return data[6:10]
+
+
+def vp9_size(data: bytes) -> bytes:
+    """The picture size in a key frame, as it is coded, with the colour format before it.
+
+    6.2: after the frame type and two flags come a sync code of 24 bits, 3 to 6 bits of colour
+    format and the size in 32 bits.
+    """
+    bits = int.from_bytes(data[1:10], "big")  # from the second byte on
+    profile = (data[0] >> 5 & 1) | (data[0] >> 4 & 1) << 1
+    length = 24 + {0: 4, 1: 6, 2: 5, 3: 8}[profile] + 32
+    return (bits >> max(len(data[1:10]) * 8 - length, 0)).to_bytes(9, "big")
+
+
+def _vp9_show_existing_bit(first_byte: int) -> int:
+    """The position of show_existing_frame, which frame_type and show_frame follow."""
+    is_profile_3 = first_byte & 0x30 == 0x30
+    return 2 if is_profile_3 else 3

@@ -18,36 +18,18 @@ if TYPE_CHECKING:
     from reelseek.bench._plan import Plan
     from reelseek.bench.seek import Timing
 
+WIDTH_FOR_NOTES = 140
+"""Columns of a terminal from which notes stand in the table; below it they follow it."""
+UNTIMED = {"wrong": "DIFFERS", "fails": "fails", "refuses": "refuses", "unavailable": "absent",
+           "crashed": "crashes", "timed out": "hangs"}  # fmt: skip
+"""What stands in place of the first time."""
+
 app = typer.Typer(no_args_is_help=True, help="Measure decoders on your own data.")
 
 
 @app.callback()
 def _group() -> None:
     """Measure decoders on your own data."""
-
-
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _offsets(text: str) -> list[int]:
-    try:
-        found = [int(part) for part in _listed(text)]
-    except ValueError:
-        found = []
-    if not found:
-        raise typer.BadParameter(f"{text!r}: give whole numbers such as 0,16")
-    return found
-
-
-def _readers(text: str) -> list[str]:
-    from reelseek.bench._readers import reader_names
-
-    names = _listed(text)
-    unknown = [name for name in names if name not in reader_names()]
-    if unknown:
-        raise typer.BadParameter(f"no {unknown[0]!r}; choose from: {', '.join(reader_names())}")
-    return names
 
 
 @app.command("seek")
@@ -73,20 +55,23 @@ def seek(
 
     Exit status 0 where a backend could be timed and none returned a wrong frame, else 1.
     """
+    from reelseek.bench._readers import reader_names
     from reelseek.bench._report import document, headline
     from reelseek.bench.seek import bench_seek
     from reelseek.cli._console import progress, show, show_json
+    from reelseek.cli._options import listed, names_of_backends, whole_numbers
     from reelseek.datasets import open_dataset
 
-    wanted_offsets, wanted_backends = _offsets(offsets), _readers(backends)
+    wanted_offsets = whole_numbers(offsets)
+    wanted_backends = names_of_backends(backends, reader_names())
     opened = open_dataset(dataset, output="numpy")
     with progress() as tell:
         plan, timings = bench_seek(
             opened,
             seeks=frames,
             offsets=wanted_offsets,
-            cameras=_listed(cameras) or None,
-            backends=wanted_backends or None,
+            cameras=listed(cameras) or None,
+            backends=wanted_backends,
             seed=seed,
             timeout_seconds=timeout,
             tell=tell,
@@ -130,60 +115,64 @@ def _rendered(
 ) -> list[Any]:
     from rich.text import Text
 
+    from reelseek.bench._report import note
+    from reelseek.cli._console import output_width
+
     environment = measured["environment"]
-    where = f"{environment['cpu']}, one thread; {measured['settings']['cache_state']}"
-    reasons = [
-        Text.assemble((f"{timing.name}: ", "bold"), timing.check.explanation)
+    where = f"milliseconds; {environment['cpu']}, one thread; {measured['settings']['cache_state']}"
+    has_room = output_width() >= WIDTH_FOR_NOTES
+    said = [
+        (timing.name, timing.check.explanation if timing.check.reason else note(timing))
         for timing in timings
-        if timing.check.status != "right"
+        if timing.check.reason or (note(timing) and not has_room)
     ]
-    gap = [Text()] if reasons else []
-    return [Text(title, style="bold"), Text(where), Text(), _table(plan, timings), *gap, *reasons]
+    lines = [Text.assemble((f"{name}: ", "bold"), words) for name, words in said]
+    table = _table(plan, timings, has_notes=has_room)
+    return [Text(title, style="bold"), Text(where), Text(), table, Text(), *lines]
 
 
-def _table(plan: Plan, timings: Sequence[Timing]) -> Table:
+def _table(plan: Plan, timings: Sequence[Timing], *, has_notes: bool) -> Table:
     from rich.text import Text
 
-    from reelseek.bench._report import BASELINE, note, speedup
-    from reelseek.bench.seek import median, percentile
+    from reelseek.bench._report import note, speedup
+    from reelseek.bench.seek import median
     from reelseek.cli._console import new_table
 
     table = new_table()
-    table.add_column("backend", no_wrap=True)
-    table.add_column("version", no_wrap=True)
-    frames, cameras = len(plan.offsets), len(plan.cameras)
-    for header in (
-        f"{frames} frame{'s' * (frames > 1)}\nmedian ms",
-        "\np95 ms",
-        f"{cameras} camera{'s' * (cameras > 1)}\nmedian ms",
-        "first read\nof a file, ms",
-        f"speed vs\n{BASELINE}",
-    ):
+    table.add_column("\nbackend", overflow="fold")
+    table.add_column("\nversion", no_wrap=True)
+    for header in _headers(plan):
         table.add_column(header, justify="right", no_wrap=True)
-    table.add_column("\nnote")
-    medians = (median(timing.seek_ms) for timing in timings)
+    if has_notes:
+        table.add_column("\nnote")
+    medians = [median(timing.seek_ms) for timing in timings]
     best = min((value for value in medians if value is not None), default=None)
-    for timing in timings:
-        own, ratio = median(timing.seek_ms), speedup(timing, timings)
-        table.add_row(
-            timing.name,
-            timing.check.version,
-            _number(own),
-            _number(percentile(timing.seek_ms, 95)),
-            _number(median(timing.sample_ms)),
-            _number(median(timing.first_read_ms)),
-            "" if ratio is None else f"{ratio:.1f}x",
-            Text(note(timing)),
-            style=_style(own, best),
-        )
+    for timing, own in zip(timings, medians, strict=True):
+        ratio = speedup(timing, timings)
+        cells = [*_numbers(plan, timing), "" if ratio is None else f"{ratio:.1f}x"]
+        words = [Text(note(timing))] if has_notes else []
+        table.add_row(timing.name, timing.check.version, *cells, *words, style=_style(own, best))
     return table
+
+
+def _headers(plan: Plan) -> list[str]:
+    frames, cameras = len(plan.offsets), len(plan.cameras)
+    per_seek = [f"{frames} frame{'s' * (frames > 1)}\nmedian", "\np95"]
+    per_sample = [f"{cameras} cameras\nmedian"] if cameras > 1 else []
+    return [*per_seek, *per_sample, "first read\nof a file", "speed vs\ntypical pyav"]
+
+
+def _numbers(plan: Plan, timing: Timing) -> list[str]:
+    from reelseek.bench.seek import median, percentile
+
+    values = [median(timing.seek_ms), percentile(timing.seek_ms, 95)]
+    values += [median(timing.sample_ms)] if len(plan.cameras) > 1 else []
+    values.append(median(timing.first_read_ms))
+    cells = ["-" if value is None else f"{value:.2f}" for value in values]
+    return cells if timing.is_timed else [UNTIMED.get(timing.check.status, "-"), *cells[1:]]
 
 
 def _style(own: float | None, best: float | None) -> str | None:
     if own is None:
         return "yellow"
     return "bold green" if own == best else None
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"

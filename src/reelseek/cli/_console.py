@@ -21,7 +21,7 @@ def new_table(*, title: str | None = None) -> Table:
     style = box.SIMPLE_HEAD if sys.stdout.isatty() else None
     return Table(
         title=title, box=style, title_justify="left", title_style="bold", header_style="bold",
-        pad_edge=False,
+        pad_edge=False, show_edge=False,
     )  # fmt: skip
 
 
@@ -40,6 +40,11 @@ def show(*renderables: RenderableType) -> None:
             console.print(renderable)
     for line in capture.get().splitlines():
         print(line.rstrip())
+
+
+def output_width() -> int:
+    """Columns that a line of results may take."""
+    return Console().width if sys.stdout.isatty() else PIPED_WIDTH
 
 
 def show_json(document: dict[str, Any]) -> None:

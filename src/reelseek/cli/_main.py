@@ -64,7 +64,10 @@ def options(
 def main() -> None:
     """Run the command, and end the process with its exit status."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except ReelseekError as exc:
         if os.environ.get(DEBUG, "") not in ("", "0"):
             raise

@@ -26,24 +26,28 @@ def probe(
     timeout: Annotated[
         float, typer.Option(min=0.1, metavar="SECONDS", help="For each decoder.")
     ] = 120.0,
+    backends: Annotated[str, typer.Option(help="Names, with commas.  [all]")] = "",
     seed: Annotated[int, typer.Option(help="Of the order in which frames are read.")] = 0,
 ) -> None:
     """Try every decoder on a file, and compare its frames with FFmpeg's own decode.
 
     Each decoder runs in a subprocess, so that a crash or a hang is reported and harms nothing.
     The first columns show it behind reelseek, which refuses rather than return a neighbouring
-    frame; "plain call" shows the same frames read with the library's own documented call.
+    frame; "used raw" shows the same frames read with the library's plain documented call.
 
     Exit status 0 where every file is whole and at least one backend reads it exactly, else 1.
     """
     from reelseek.bench.probe import document, probe_file
     from reelseek.cli._console import progress, show, show_json
+    from reelseek.cli._options import names_of_backends
+    from reelseek.video.backends import backend_names
 
-    probes = []
+    chosen = names_of_backends(backends, backend_names())
     with progress() as tell:
-        for file in files:
-            found = probe_file(file, timeout_seconds=timeout, seed=seed, tell=tell)
-            probes.append(found)
+        probes = [
+            probe_file(file, backends=chosen, timeout_seconds=timeout, seed=seed, tell=tell)
+            for file in files
+        ]
     for found in probes:
         if found.error:
             print(f"error: {found.error['message']}", file=sys.stderr)
@@ -65,8 +69,7 @@ def _rendered(probe: FileProbe) -> list[RenderableType]:
     for header in ("backend", "version", "through reelseek"):
         table.add_column(header, no_wrap=True)
     table.add_column("ms per seek", justify="right", no_wrap=True)
-    table.add_column("plain call", no_wrap=True)
-    table.add_column("which is", style="dim")
+    table.add_column("used raw")
     for backend in probe.backends:
         table.add_row(
             backend.name,
@@ -74,14 +77,14 @@ def _rendered(probe: FileProbe) -> list[RenderableType]:
             Text(_verdict(backend.adapter), style=MARKS[backend.adapter.status]),
             "" if backend.median_seek_ms is None else f"{backend.median_seek_ms:.2f}",
             Text(backend.plain_verdict, style=_plain_style(backend)),
-            Text(_usage(backend)),
         )
     lines: list[RenderableType] = [f"[bold]{escape(probe.path)}[/bold]", escape(_facts(probe))]
     lines += [Text(f"note: {note}") for note in probe.video["notes"]]
     if probe.is_damaged:
         lines.append(Text(_damage(probe), style="bold red"))
     reasons = [Text.assemble((f"{name}: ", "bold"), text) for name, text in _reasons(probe)]
-    return [*lines, Text(), table, Text() if reasons else "", *reasons]
+    legend = [Text(text, style="dim")] if (text := _legend(probe)) else []
+    return [*lines, Text(), table, *legend, *([Text()] if reasons else []), *reasons]
 
 
 def _facts(probe: FileProbe) -> str:
@@ -120,10 +123,16 @@ def _plain_style(backend: BackendProbe) -> str:
     return "" if backend.plain is None else MARKS[backend.plain.status]
 
 
-def _usage(backend: BackendProbe) -> str:
+def _legend(probe: FileProbe) -> str:
+    """What each plain call is."""
     from reelseek.bench._readers import PLAIN
 
-    return PLAIN[backend.plain.reader].usage if backend.plain and backend.plain_verdict else ""
+    calls = [
+        f"{backend.name} {PLAIN[backend.plain.reader].usage}"
+        for backend in probe.backends
+        if backend.plain and backend.plain_verdict
+    ]
+    return f"raw: {'; '.join(calls)}" if calls else ""
 
 
 def _reasons(probe: FileProbe) -> list[tuple[str, str]]:

@@ -67,7 +67,9 @@ def read_modality(root: Path) -> Modality | None:
 
 
 def _section(raw: dict[str, Any], name: str, path: Path) -> dict[str, dict[str, Any]]:
-    section = raw.get(name) or {}
+    section = raw.get(name)
+    if section is None:
+        return {}
     if not isinstance(section, dict) or not all(isinstance(v, dict) for v in section.values()):
         raise DatasetFormatError(
             f"{name!r} is no table of names",

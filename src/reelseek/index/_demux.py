@@ -1,14 +1,15 @@
 """Building the frame table by a demux pass, without decoding where the packets prove it.
 
-One packet is one displayed frame, in the order of presentation timestamps, for the codecs below
-under the conditions that `_why_unproven` checks. Everything else is counted by decoding the file
-once from start to end, which is the definition of a frame's number.
+One packet is one displayed frame, in the order of presentation timestamps, for the codecs and
+containers below under the conditions that `_why_unproven` checks. Everything else is counted by
+decoding the file once from start to end, which is the definition of a frame's number.
 """
 
 from __future__ import annotations
 
 import itertools
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -17,15 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.bitstream import (
+    Av1Reader,
     NalFormat,
     hevc_nal_types,
     iter_nals,
     nal_format_of,
     read_h264_facts,
+    vp8_is_key,
     vp8_shows_frame,
+    vp8_size,
+    vp9_is_key,
     vp9_shows_frame,
+    vp9_size,
 )
-from reelseek.bitstream._hevc import BLA_N_LP, BLA_W_LP, STARTS_WITHOUT_RASL
+from reelseek.bitstream._hevc import BLA_N_LP, BLA_W_LP, STARTS_DECODING, STARTS_WITHOUT_RASL
 from reelseek.errors import CorruptVideoError, NotAVideoError, UnsupportedVideoError
 from reelseek.index._source import best_video_stream, open_container
 from reelseek.index._table import NO_PTS, FrameTable
@@ -36,10 +42,34 @@ if TYPE_CHECKING:
     import av.video.stream
 
 ONE_PACKET_ONE_FRAME = frozenset({"h264", "hevc", "av1", "vp8", "vp9", "mjpeg", "png", "ffv1"})
+REORDERING = frozenset({"h264", "hevc"})
+"""Codecs whose packets may come in another order than their frames are displayed in."""
+STORES_TIMES = frozenset({"mov", "matroska", "nut", "flv", "ivf"})
+"""Containers that store every packet's presentation timestamp, by the first of FFmpeg's names.
+In the others FFmpeg guesses some of them as it reads, and guesses differently after a seek."""
+STORES_DECODE_TIMES = frozenset({"avi", "asf"})
+"""Containers whose timestamps are exact too where decoding order is display order."""
+ALL_INTRA = frozenset({"mjpeg", "png", "ffv1"})
+UNEVEN = "AV1 packets that don't show exactly one frame each"
 HEVC_RASL = frozenset({8, 9})
 HEVC_ENDS_SEQUENCE = frozenset({36, 37})
 FIRST_FRAME_PACKETS = 64
 """Packets after which a first frame is no longer waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a packet's bytes say."""
+
+    is_shown: bool = True
+    is_entry: bool = False
+    is_damaged: bool = False
+    size: bytes = b""
+    """What the packet says of the picture size, as it is coded; empty where it says nothing."""
+
+
+_PacketReader = Callable[[bytes, bool, set[str]], _Look]
+"""(packet, whether the container marks it as a key frame, doubts to add to) -> what it says."""
 
 
 @dataclass(slots=True)
@@ -52,8 +82,12 @@ class _Packets:
     is_key: list[bool] = field(default_factory=list)
     is_shown: list[bool] = field(default_factory=list)
     is_entry: list[bool] = field(default_factory=list)
+    is_damaged: list[bool] = field(default_factory=list)
     doubts: set[str] = field(default_factory=set)
+    sizes: set[bytes] = field(default_factory=set)
     lost_bytes: bool = False
+    decoder_reorders: bool = False
+    is_first_video: bool = True
     first_frame: Any = None
 
 
@@ -155,9 +189,11 @@ def _demux(path: str, container: av.container.InputContainer, stream: Any) -> _P
             packets.dts.append(NO_PTS if packet.dts is None else packet.dts)
             packets.duration.append(packet.duration or 0)
             packets.is_key.append(packet.is_keyframe)
-            shown, entry = look(packet, packets.doubts)
-            packets.is_shown.append(shown and not packet.is_discard)
-            packets.is_entry.append(entry)
+            seen = look(bytes(packet), packet.is_keyframe, packets.doubts)
+            packets.is_shown.append(seen.is_shown and not packet.is_discard)
+            packets.is_entry.append(seen.is_entry)
+            packets.is_damaged.append(seen.is_damaged)
+            packets.sizes.add(seen.size)
     except (av.error.FFmpegError, OSError) as exc:
         raise CorruptVideoError(
             f"reading stopped after {len(packets.pts)} frames",
@@ -167,6 +203,11 @@ def _demux(path: str, container: av.container.InputContainer, stream: Any) -> _P
         ) from exc
     if not packets.pts:
         raise NotAVideoError("the video stream has no frame", path=path, remedy="Record it again")
+    packets.is_first_video = stream is container.streams.video[0]
+    packets.decoder_reorders = bool(stream.codec_context.has_b_frames)
+    if all(packets.is_damaged):  # a way of writing that isn't known rather than damage
+        packets.doubts.add(UNEVEN)
+        packets.is_damaged = [False] * len(packets.is_damaged)
     return packets
 
 
@@ -180,16 +221,52 @@ def _decoded(packet: Any) -> Any:
         return None  # damage is reported by the read that meets it
 
 
-def _packet_reader(stream: Any) -> Any:
-    """A function (packet, doubts) -> (shown, entry) for the stream's codec."""
+def _packet_reader(stream: Any) -> _PacketReader:
+    """How to look at a packet of the stream's codec."""
     codec = stream.codec_context.codec.canonical_name
     if codec in ("h264", "hevc"):
         nal_format = nal_format_of(codec, stream.codec_context.extradata)
         return _H264Reader(nal_format) if codec == "h264" else _HevcReader(nal_format)
-    shows = {"vp8": vp8_shows_frame, "vp9": vp9_shows_frame}.get(codec)
-    if shows:
-        return lambda packet, _doubts: (shows(bytes(packet)), packet.is_keyframe)
-    return lambda packet, _doubts: (True, packet.is_keyframe)
+    if codec == "av1":
+        return _Av1Reader()
+    if codec == "vp8":
+        return _VpxReader(vp8_shows_frame, vp8_is_key, vp8_size)
+    if codec == "vp9":
+        return _VpxReader(vp9_shows_frame, vp9_is_key, vp9_size)
+    return lambda _data, is_key, _doubts: _Look(is_entry=is_key)
+
+
+@dataclass(frozen=True, slots=True)
+class _VpxReader:
+    """Finds hidden frames, and key frames that aren't any."""
+
+    shows_frame: Callable[[bytes], bool]
+    is_key: Callable[[bytes], bool]
+    size: Callable[[bytes], bytes]
+
+    def __call__(self, data: bytes, is_key: bool, _doubts: set[str]) -> _Look:
+        is_entry = is_key and self.is_key(data)
+        size = self.size(data) if is_entry else b""
+        return _Look(self.shows_frame(data), is_entry, size=size)
+
+
+class _Av1Reader:
+    """Finds packets that aren't one temporal unit, as a damaged index cuts them.
+
+    A unit shows one frame (AV1 specification 7.5); with spatial layers, one of each.
+    """
+
+    def __init__(self) -> None:
+        self._reader = Av1Reader()
+
+    def __call__(self, data: bytes, is_key: bool, _doubts: set[str]) -> _Look:
+        facts = self._reader.read(data)
+        is_entry = is_key and facts.starts_with_key
+        return _Look(
+            is_entry=is_entry,
+            is_damaged=facts.shown_frames != 1,
+            size=facts.sequence_header if is_entry else b"",
+        )
 
 
 class _H264Reader:
@@ -200,17 +277,18 @@ class _H264Reader:
         self._fields = read_h264_facts(nal_format.parameter_sets).may_hold_fields
         self._first = True
 
-    def __call__(self, packet: Any, doubts: set[str]) -> tuple[bool, bool]:
+    def __call__(self, data: bytes, is_key: bool, doubts: set[str]) -> _Look:
         has_idr = False
-        if packet.is_keyframe or self._first:
-            facts = read_h264_facts(iter_nals(bytes(packet), self._length_size))
-            has_idr = facts.has_idr
+        size = b""
+        if is_key or self._first:
+            facts = read_h264_facts(iter_nals(data, self._length_size))
+            has_idr, size = facts.has_idr, facts.parameter_sets
             if facts.may_hold_fields or self._fields:
                 doubts.add("interlaced H.264, where a packet may hold one field")
             if self._first and not has_idr:
                 doubts.add("the stream doesn't start with an IDR picture")
         self._first = False
-        return True, has_idr
+        return _Look(is_entry=has_idr, size=size)
 
 
 class _HevcReader:
@@ -220,26 +298,56 @@ class _HevcReader:
         self._length_size = nal_format.length_size
         self._skips_leading = True
 
-    def __call__(self, packet: Any, doubts: set[str]) -> tuple[bool, bool]:
-        types = hevc_nal_types(iter_nals(bytes(packet), self._length_size))
-        if packet.is_keyframe:
+    def __call__(self, data: bytes, is_key: bool, doubts: set[str]) -> _Look:
+        types = hevc_nal_types(iter_nals(data, self._length_size))
+        starts = is_key and not types.isdisjoint(STARTS_DECODING)
+        if starts:
             starts_anew = self._skips_leading or any(BLA_W_LP <= t <= BLA_N_LP for t in types)
             self._skips_leading = starts_anew and not types & STARTS_WITHOUT_RASL
         if self._skips_leading and types & HEVC_RASL:
             doubts.add("leading pictures without their references")
         self._skips_leading |= bool(types & HEVC_ENDS_SEQUENCE)
-        return True, packet.is_keyframe
+        return _Look(is_entry=starts)
 
 
 def _why_unproven(info: StreamInfo, packets: _Packets) -> str:
     """Why packets can't be numbered without decoding; empty where they can."""
     if info.codec not in ONE_PACKET_ONE_FRAME:
         return f"the codec {info.codec}"
+    if not _stores_times(info):
+        return f"timestamps that the container {info.container} doesn't store"
     if NO_PTS in packets.pts:
         return "packets without timestamps"
     if len(set(packets.pts)) != len(packets.pts):
         return "several packets with one timestamp"
+    if not _times_fit_decoding_order(info, packets):
+        return "timestamps in another order than the decoder's"
     return "; ".join(sorted(packets.doubts))
+
+
+def _stores_times(info: StreamInfo) -> bool:
+    """True where a packet's timestamp is the same however it is reached."""
+    container = info.container.split(",", 1)[0]
+    if container in STORES_DECODE_TIMES:
+        return info.codec in ALL_INTRA
+    return container in STORES_TIMES
+
+
+def _times_fit_decoding_order(info: StreamInfo, packets: _Packets) -> bool:
+    """False where frames certainly come out in another order than their timestamps say."""
+    shown = np.flatnonzero(packets.is_shown)
+    pts = np.array(packets.pts, np.int64)[shown]
+    ascends = bool(np.all(np.diff(pts) > 0))
+    if info.codec not in REORDERING:
+        return ascends
+    dts = np.array(packets.dts, np.int64)[shown]
+    if packets.decoder_reorders and ascends and len(pts) > 1 and np.array_equal(pts, dts):
+        return False  # decoding times were written in place of presentation times
+    # A decoder puts out all pictures before an entry ahead of the entry and what follows it.
+    ahead = np.maximum.accumulate(pts)[:-1]
+    behind = np.minimum.accumulate(pts[::-1])[::-1][1:]
+    starts = np.array(packets.is_entry, bool)[shown][1:]
+    return bool(np.all(ahead[starts] < behind[starts]))
 
 
 def _table_of_packets(path: str, info: StreamInfo, packets: _Packets) -> FrameTable:
@@ -271,18 +379,22 @@ def _table(
     known = position >= 0
     duration = np.where(known, np.array(packets.duration, np.int64)[position], 0)
     is_key = np.where(known, np.array(packets.is_key, bool)[position], False)
+    entry = _entries(packets, position)
     return FrameTable(
         stream=info,
         pts=pts,
         duration=_filled_durations(pts, duration),
         is_key=is_key,
-        entry=_entries(packets, position),
+        entry=entry,
+        is_damaged=_is_damaged(packets, entry, position),
         packet_pts=np.array(packets.pts, np.int64),
         packet_dts=np.array(packets.dts, np.int64),
         decode_position=position,
         has_partial_keys=any(
             key and not entry for key, entry in zip(packets.is_key, packets.is_entry, strict=True)
         ),
+        has_one_size=len(packets.sizes - {b""}) <= 1,
+        is_first_video=packets.is_first_video,
         is_cut_short=is_cut_short,
         notes=tuple(notes),
     )
@@ -304,6 +416,15 @@ def _entries(packets: _Packets, position: NDArray[np.int64]) -> NDArray[np.int64
         nearest[leading] -= 1
     found = entries[np.maximum(nearest, 0)] if len(entries) else np.full(len(position), -1)
     return np.where((nearest >= 0) & (position >= 0), found, -1)
+
+
+def _is_damaged(
+    packets: _Packets, entry: NDArray[np.int64], position: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """True for a frame where a packet from its entry up to itself is damaged."""
+    before = np.concatenate(([0], np.cumsum(packets.is_damaged)))
+    on_the_way = before[position + 1] - before[np.maximum(entry, 0)]
+    return np.where(position >= 0, on_the_way > 0, False)
 
 
 def _filled_durations(pts: NDArray[np.int64], duration: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -337,7 +458,8 @@ def _count_by_decoding(
     notes = [f"numbered by decoding the whole file once: {why_unproven}"]
     if is_cut_short:
         notes.append(f"cut short or damaged: {len(pts)} frames can be read")
-    position = _positions(packets, pts)
+    seekable = _stores_times(info) and UNEVEN not in packets.doubts
+    position = _positions(packets, pts) if seekable else np.full(len(pts), -1, np.int64)
     return _table(
         info, packets, position, np.array(pts, np.int64), is_cut_short=is_cut_short, notes=notes
     )

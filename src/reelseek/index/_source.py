@@ -39,9 +39,7 @@ def open_container(path: str) -> av.container.InputContainer:
     told: dict[str, Any] = {"metadata_errors": "replace"} if pyav_major() < 19 else {}
     options = {"protocol_whitelist": "file", "format_whitelist": FORMATS}
     try:
-        container: av.container.InputContainer = av.open(
-            ffmpeg_name(path), options=options, **told
-        )
+        container: av.container.InputContainer = av.open(ffmpeg_name(path), options=options, **told)
     except (av.error.FFmpegError, OSError, ValueError) as exc:
         raise _explained(path, head, str(exc)) from exc
     return container

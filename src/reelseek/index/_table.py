@@ -42,9 +42,15 @@ class FrameTable:
     """(P,) the decoding timestamp of each packet in decode order; NO_PTS where there is none."""
     decode_position: NDArray[np.int64]
     """(N,) the frame's packet, by decode order; -1 where frames can't be told apart by pts."""
+    is_damaged: NDArray[np.bool_]
+    """(N,) True where the bytes on the way to this frame can't be what the encoder wrote."""
     has_partial_keys: bool
     """True where a packet that the container marks as a key frame is no clean start: decoding
     from there gives other pictures than decoding from the start (H.264 without IDR)."""
+    has_one_size: bool
+    """True where no key frame announces another picture size than the one before it may have."""
+    is_first_video: bool
+    """True where the stream is the first of the file's video streams."""
     is_cut_short: bool
     """True where the header lists more frames than the file's bytes hold."""
     notes: tuple[str, ...]
@@ -57,6 +63,11 @@ class FrameTable:
     def has_unique_pts(self) -> bool:
         """True where a timestamp tells one frame from all others."""
         return len(self) == 0 or bool(self.pts[0] != NO_PTS and np.all(np.diff(self.pts) > 0))
+
+    @property
+    def is_seekable(self) -> bool:
+        """True where decoding can start at a key frame and find each frame by its timestamp."""
+        return self.has_unique_pts and bool(np.all(self.decode_position >= 0))
 
     def pts_seconds(self, frames: Frames = slice(None)) -> NDArray[np.float64]:
         """When these frames appear (all by default), in seconds; NaN without timestamps."""

@@ -18,7 +18,7 @@ from reelseek.errors import (
     DeviceUnavailableError,
     UnsupportedVideoError,
 )
-from reelseek.video.backends._protocol import OpenRequest, Targets, visits
+from reelseek.video.backends._protocol import OpenRequest, Targets, check_size, visits
 
 NAME = "opencv"
 BT601_OR_UNSAID = frozenset({0, 2, 5, 6})
@@ -65,12 +65,16 @@ class OpencvDecoder:
         self._cv2 = cv2
         table = request.table
         reason = ""
-        if not table.has_unique_pts:
-            reason = "it tells frames apart by time, and this file gives none"
+        if not table.is_seekable:
+            reason = "it tells frames apart by time, and this file's times don't"
         elif table.stream.orientation.is_mirrored:
             reason = "it turns frames for display and doesn't mirror them, as this file asks"
         elif table.stream.color_matrix not in BT601_OR_UNSAID:
             reason = "it takes all colours for BT.601, and this file's are not"
+        elif not table.has_one_size:
+            reason = "it scales all frames to the first one's size, and this file's sizes differ"
+        elif not table.is_first_video:
+            reason = "it reads a file's first video stream, and this file's default is another one"
         if reason:
             raise self._unsupported(reason)
         self._relative = table.pts_seconds() - table.pts_seconds()[0]
@@ -80,6 +84,7 @@ class OpencvDecoder:
         """Decode frames by number into ``out``."""
         for frame, positions in visits(frames):
             bgr = self._decode(frame)
+            check_size(self._request, NAME, frame, bgr.shape)
             for position in positions:
                 self._cv2.cvtColor(bgr, self._cv2.COLOR_BGR2RGB, dst=out[position])
 
@@ -97,13 +102,17 @@ class OpencvDecoder:
         self._next = 0
         if not self._capture.isOpened():
             raise self._unsupported(f"OpenCV can't open it ({self._request.table.stream.codec})")
-        ok, _picture = self._capture.read()
+        ok, picture = self._capture.read()
         if not ok:
             self._capture.release()
             raise self._unsupported(
                 f"OpenCV opens it, and read() returns False: its FFmpeg can't decode "
                 f"{self._request.table.stream.codec}"
             )
+        stream = self._request.table.stream
+        if picture.shape[:2] != (stream.height, stream.width):
+            self._capture.release()
+            raise self._unsupported("it crops or scales frames to the size that the header says")
         self._next = 1
         self._first_ms = self._capture.get(cv2.CAP_PROP_POS_MSEC)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from reelseek.errors import DecodeError
 from reelseek.index import FrameTable
 from reelseek.types import Pixels
 
@@ -81,3 +82,21 @@ def visits(frames: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
     for position, frame in enumerate(frames):
         places.setdefault(frame, []).append(position)
     return iter(sorted(places.items()))
+
+
+def check_size(request: OpenRequest, backend: str, frame: int, shape: Sequence[int]) -> None:
+    """Refuse a decoded picture that isn't (H, W, 3) of the file's size.
+
+    Raises:
+        DecodeError: It is of another size, so the picture size changes within the file.
+    """
+    stream = request.table.stream
+    if tuple(shape) != (stream.height, stream.width, 3):
+        raise DecodeError(
+            f"the decoder gave {shape[1]}x{shape[0]} pixels where the file's first frame has "
+            f"{stream.width}x{stream.height}",
+            remedy="Re-encode the file to one size, or pass backend='pyav'",
+            path=request.path,
+            frame=frame,
+            backend=backend,
+        )

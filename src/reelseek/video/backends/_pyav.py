@@ -16,7 +16,7 @@ from reelseek.errors import CorruptVideoError, DecodeError, DeviceUnavailableErr
 from reelseek.index import NO_PTS, FrameTable
 from reelseek.index._source import best_video_stream, open_container, pyav_major
 from reelseek.types import Pixels
-from reelseek.video.backends._protocol import OpenRequest, Targets, visits
+from reelseek.video.backends._protocol import OpenRequest, Targets, check_size, visits
 
 NAME = "pyav"
 
@@ -75,6 +75,7 @@ class PyavDecoder:
         self._container = open_container(self._request.path)
         self._stream = best_video_stream(self._container)
         self._stream.codec_context.thread_count = self._request.threads
+        # Damage is reported, not concealed: what is concealed depends on where decoding started.
         self._stream.codec_context.options = {"err_detect": "explode"}
         self._next = 0  # the first frame, in display order, that can still come out
         self._frames = _decoded(self._container.demux(self._stream))
@@ -132,6 +133,8 @@ class PyavDecoder:
     def _next_until(self, frame: int) -> Any:
         for picture in self._frames:
             number = self._number_of(picture)
+            if -1 < number < self._next:
+                break  # the decoder's order isn't that of the times
             self._next = max(self._next, number + 1)
             if number == frame:
                 self._check(picture, frame)
@@ -173,15 +176,7 @@ class PyavDecoder:
         rows = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
         pixels = rows[:, : rgb.width * 3].reshape(plane.height, rgb.width, 3)
         upright = self._table.stream.orientation.apply(pixels)
-        if upright.shape != out.shape:
-            raise DecodeError(
-                f"the picture size changes to {upright.shape[1]}x{upright.shape[0]} from "
-                f"{out.shape[1]}x{out.shape[0]} in the middle of the file",
-                remedy="Re-encode the file to one size",
-                path=self._request.path,
-                frame=frame,
-                backend=NAME,
-            )
+        check_size(self._request, NAME, frame, upright.shape)
         out[...] = upright
 
 

@@ -20,8 +20,9 @@ from reelseek.errors import (
     DeviceUnavailableError,
     UnsupportedVideoError,
 )
+from reelseek.index import FrameTable
 from reelseek.native import activate
-from reelseek.video.backends._protocol import OpenRequest, Targets
+from reelseek.video.backends._protocol import OpenRequest, Targets, check_size
 
 NAME = "torchcodec"
 
@@ -77,7 +78,7 @@ def _check_device(device: str) -> None:
 def _refuse_what_it_gets_wrong(request: OpenRequest) -> None:
     table = request.table
     reason = ""
-    if not table.has_unique_pts:
+    if not table.is_seekable:
         reason = "it finds frames by timestamp, and this file's don't tell its frames apart"
     elif table.has_partial_keys:
         reason = "it starts decoding at key frames, and some of this file's are no clean start"
@@ -87,6 +88,11 @@ def _refuse_what_it_gets_wrong(request: OpenRequest) -> None:
         raise UnsupportedVideoError(
             reason, remedy="Pass backend='pyav'", path=request.path, backend=NAME
         )
+
+
+def _starts_in_hidden_frames(table: FrameTable) -> bool:
+    """True for a trimmed file, whose first frame is decoded from one that isn't displayed."""
+    return bool(table.entry[0] >= 0 and table.packet_pts[table.entry[0]] not in table.pts)
 
 
 class TorchcodecDecoder:
@@ -112,16 +118,41 @@ class TorchcodecDecoder:
                 backend=NAME,
                 detail=_last_line(exc),
             ) from exc
-        counted = len(self._decoder)
-        if counted != len(table) and not (table.is_cut_short and counted > len(table)):
-            raise UnsupportedVideoError(
-                f"it counts {counted} frames where FFmpeg displays {len(table)}",
-                remedy="Pass backend='pyav'",
-                path=request.path,
-                backend=NAME,
-            )
         self._pts_seconds = table.pts_seconds()
         self._half_tick = float(table.stream.time_base) / 2
+        reason = self._why_not()
+        if reason:
+            self.close()
+            raise UnsupportedVideoError(
+                reason, remedy="Pass backend='pyav'", path=request.path, backend=NAME
+            )
+
+    def _why_not(self) -> str:
+        """Why what it found in the file differs from the frame table; empty where it doesn't."""
+        table = self._request.table
+        metadata = self._decoder.metadata
+        counted = len(self._decoder)
+        if counted != len(table) and not (table.is_cut_short and counted > len(table)):
+            return f"it counts {counted} frames where FFmpeg displays {len(table)}"
+        # Either may stand for the height: it is the coded picture's, turned or not.
+        if {metadata.width, metadata.height} != {table.stream.width, table.stream.height}:
+            return (
+                f"it expects frames of {metadata.width}x{metadata.height} from the header, and "
+                f"they are {table.stream.width}x{table.stream.height}"
+            )
+        if _starts_in_hidden_frames(table) and not self._finds_first_frame_again():
+            return "it can't find the frames before the first key frame that is displayed"
+        return ""
+
+    def _finds_first_frame_again(self) -> bool:
+        """True where frame 0 can be read after a seek away from it."""
+        try:
+            for frame in (len(self._pts_seconds) - 1, 0):
+                returned = self._decoder.get_frames_at([frame]).pts_seconds
+                self._check_times([frame], returned.numpy())
+        except (RuntimeError, IndexError, ValueError):  # DecodeError is a RuntimeError
+            return False
+        return True
 
     def read(self, frames: Sequence[int], out: Targets) -> None:
         """Decode frames by number into ``out``."""
@@ -138,6 +169,7 @@ class TorchcodecDecoder:
             ) from exc
         self._check_times(frames, batch.pts_seconds.numpy())
         pixels = batch.data.numpy() if self._on_cpu else batch.data
+        check_size(self._request, NAME, frames[0], pixels.shape[1:])
         for target, picture in zip(out, pixels, strict=True):
             target[...] = picture
 

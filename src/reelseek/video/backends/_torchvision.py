@@ -18,7 +18,7 @@ from reelseek.errors import (
     DeviceUnavailableError,
     UnsupportedVideoError,
 )
-from reelseek.video.backends._protocol import OpenRequest, Targets, visits
+from reelseek.video.backends._protocol import OpenRequest, Targets, check_size, visits
 
 NAME = "torchvision"
 REMEDY = "Use backend='torchcodec', which replaces it"
@@ -68,10 +68,14 @@ class TorchvisionDecoder:
         self._request = request
         self._reader_class = reader_class
         table = request.table
-        if not table.has_unique_pts:
-            raise self._unsupported("it finds frames by time, and this file gives none")
+        if not table.is_seekable:
+            raise self._unsupported(
+                "it finds frames by time, and this file's don't tell its frames apart"
+            )
         if not table.stream.orientation.is_identity:
             raise self._unsupported("it doesn't turn frames for display, as this file asks")
+        if not table.is_first_video:
+            raise self._unsupported("it reads a file's first video stream, and not the default one")
         self._pts_seconds = table.pts_seconds()
         self._half_tick = float(table.stream.time_base) / 2
         self._open()
@@ -80,6 +84,7 @@ class TorchvisionDecoder:
         """Decode frames by number into ``out``."""
         for frame, positions in visits(frames):
             pixels = self._decode(frame).permute(1, 2, 0).numpy()
+            check_size(self._request, NAME, frame, pixels.shape)
             for position in positions:
                 out[position][...] = pixels
 

@@ -1,0 +1,67 @@
+"""The command itself: exit status, errors, what importing it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import reelseek
+from tests.cli.conftest import Run
+
+
+def test_version(reelseek_command: Run) -> None:
+    done = reelseek_command("--version")
+    assert (done.returncode, done.stdout) == (0, f"reelseek {reelseek.__version__}\n")
+
+
+def test_help_documents_the_exit_status(reelseek_command: Run) -> None:
+    done = reelseek_command("--help", COLUMNS="100")
+    assert done.returncode == 0
+    assert "Exit status" in done.stdout
+    assert "probe" in done.stdout and "bench" in done.stdout
+
+
+def test_an_unknown_option_is_a_usage_error(reelseek_command: Run) -> None:
+    assert reelseek_command("probe", "--no-such-option", "x.mp4").returncode == 2
+    assert reelseek_command("no-such-command").returncode == 2
+
+
+def test_an_unknown_backend_is_a_usage_error(reelseek_command: Run) -> None:
+    done = reelseek_command("bench", "seek", ".", "--backends", "pyav,quicktime", COLUMNS="200")
+    assert done.returncode == 2
+    assert "quicktime" in done.stderr and "torchcodec" in done.stderr
+
+
+def test_an_error_is_one_line_without_a_traceback(reelseek_command: Run) -> None:
+    done = reelseek_command("bench", "seek", "/no/such/dataset")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: /no/such/dataset: ")
+
+
+def test_debug_shows_the_traceback(reelseek_command: Run) -> None:
+    option = reelseek_command("--debug", "bench", "seek", "/no/such/dataset")
+    variable = reelseek_command("bench", "seek", "/no/such/dataset", REELSEEK_DEBUG="1")
+    for done in (option, variable):
+        assert done.returncode == 1
+        assert "Traceback" in done.stderr
+
+
+def test_import_is_light() -> None:
+    code = (
+        "import sys, reelseek, reelseek.cli; "
+        "print([m for m in ('torch', 'torchcodec', 'matplotlib', 'cv2', 'decord', 'av') "
+        "if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_reader_of_the_pipe_may_leave_early() -> None:
+    command = f"{sys.executable} -m reelseek --version | true"
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
