@@ -33,6 +33,7 @@ from reelseek.bitstream import (
 )
 from reelseek.bitstream._hevc import BLA_N_LP, BLA_W_LP, STARTS_DECODING, STARTS_WITHOUT_RASL
 from reelseek.errors import CorruptVideoError, NotAVideoError, UnsupportedVideoError
+from reelseek.index._places import PacketPlaces
 from reelseek.index._source import best_video_stream, open_container
 from reelseek.index._table import NO_PTS, FrameTable
 from reelseek.types import Orientation, StreamInfo
@@ -79,6 +80,8 @@ class _Packets:
     pts: list[int] = field(default_factory=list)
     dts: list[int] = field(default_factory=list)
     duration: list[int] = field(default_factory=list)
+    offset: list[int] = field(default_factory=list)
+    size: list[int] = field(default_factory=list)
     is_key: list[bool] = field(default_factory=list)
     is_shown: list[bool] = field(default_factory=list)
     is_entry: list[bool] = field(default_factory=list)
@@ -88,6 +91,7 @@ class _Packets:
     lost_bytes: bool = False
     decoder_reorders: bool = False
     is_first_video: bool = True
+    configuration: bytes = b""
     first_frame: Any = None
 
 
@@ -176,6 +180,7 @@ def _demux(path: str, container: av.container.InputContainer, stream: Any) -> _P
     packets = _Packets()
     look = _packet_reader(stream)
     stream.codec_context.thread_count = 1
+    places = PacketPlaces(path)
     try:
         for packet in container.demux(stream):
             if packets.first_frame is None and len(packets.pts) < FIRST_FRAME_PACKETS:
@@ -189,7 +194,10 @@ def _demux(path: str, container: av.container.InputContainer, stream: Any) -> _P
             packets.dts.append(NO_PTS if packet.dts is None else packet.dts)
             packets.duration.append(packet.duration or 0)
             packets.is_key.append(packet.is_keyframe)
-            seen = look(bytes(packet), packet.is_keyframe, packets.doubts)
+            data = bytes(packet)
+            packets.offset.append(places.find(data, packet.pos))
+            packets.size.append(len(data))
+            seen = look(data, packet.is_keyframe, packets.doubts)
             packets.is_shown.append(seen.is_shown and not packet.is_discard)
             packets.is_entry.append(seen.is_entry)
             packets.is_damaged.append(seen.is_damaged)
@@ -201,9 +209,12 @@ def _demux(path: str, container: av.container.InputContainer, stream: Any) -> _P
             path=path,
             detail=str(exc),
         ) from exc
+    finally:
+        places.close()
     if not packets.pts:
         raise NotAVideoError("the video stream has no frame", path=path, remedy="Record it again")
     packets.is_first_video = stream is container.streams.video[0]
+    packets.configuration = bytes(stream.codec_context.extradata or b"")
     packets.decoder_reorders = bool(stream.codec_context.has_b_frames)
     if all(packets.is_damaged):  # a way of writing that isn't known rather than damage
         packets.doubts.add(UNEVEN)
@@ -389,6 +400,9 @@ def _table(
         is_damaged=_is_damaged(packets, entry, position),
         packet_pts=np.array(packets.pts, np.int64),
         packet_dts=np.array(packets.dts, np.int64),
+        packet_offset=np.array(packets.offset, np.int64),
+        packet_size=np.array(packets.size, np.int64),
+        configuration=packets.configuration,
         decode_position=position,
         has_partial_keys=any(
             key and not entry for key, entry in zip(packets.is_key, packets.is_entry, strict=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from reelseek.index._units import Pruning, UnitFlag, UnitTable
 
 
@@ -64,13 +66,16 @@ def _by_slots(table: UnitTable, entry: int, targets: set[int]) -> list[int]:
 
 
 def _from_entry(table: UnitTable, entry: int, targets: set[int]) -> list[int]:
-    """All units from the entry on, without those that nothing reads."""
+    """All units from the entry on, without those that nothing reads.
+
+    Leading pictures, which follow the entry and are shown before it, belong to an earlier entry;
+    nothing that is shown after the entry refers to them (H.265 3.76, "leading picture").
+    """
     last = max(targets)
-    if table.pruning is Pruning.NONE:
-        return list(range(entry, last + 1))
-    flags = table.units["flags"][entry : last + 1].tolist()
-    return [
-        unit
-        for unit in range(entry, last + 1)
-        if unit in targets or not flags[unit - entry] & UnitFlag.DROPPABLE
-    ]
+    span = slice(entry, last + 1)
+    is_left_out = table.entry_of_unit[span] < entry
+    if table.pruning is Pruning.DROPPABLE:
+        is_left_out |= table.units["flags"][span] & np.uint8(UnitFlag.DROPPABLE) != 0
+    is_left_out[[target - entry for target in targets]] = False
+    fed: list[int] = (np.flatnonzero(~is_left_out) + entry).tolist()
+    return fed

@@ -40,6 +40,13 @@ class FrameTable:
     """(P,) the presentation timestamp of each packet in decode order."""
     packet_dts: NDArray[np.int64]
     """(P,) the decoding timestamp of each packet in decode order; NO_PTS where there is none."""
+    packet_offset: NDArray[np.int64]
+    """(P,) the position of each packet's bytes in the file; -1 where they aren't stored as the
+    decoder gets them."""
+    packet_size: NDArray[np.int64]
+    """(P,) the number of each packet's bytes."""
+    configuration: bytes
+    """The codec's configuration record (avcC, hvcC, av1C, ...); empty where there is none."""
     decode_position: NDArray[np.int64]
     """(N,) the frame's packet, by decode order; -1 where frames can't be told apart by pts."""
     is_damaged: NDArray[np.bool_]

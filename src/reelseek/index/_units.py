@@ -54,6 +54,8 @@ class UnitTable:
     """(N,) the unit that displays each frame."""
     entry_of_frame: NDArray[np.int64]
     """(N,) the unit from which decoding reaches each frame exactly; -1 where there is none."""
+    entry_of_unit: NDArray[np.int64]
+    """(U,) the same for the frame that each unit displays; the unit itself for a hidden one."""
     pruning: Pruning
     """How the units that a frame needs are found."""
     pruning_reason: str

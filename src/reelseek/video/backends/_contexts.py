@@ -16,38 +16,56 @@ DECODER_NAMES = {"av1": "libdav1d"}
 """Codecs whose decoder isn't named like the codec."""
 
 KEPT_PER_THREAD = 8
+TOUCHY = frozenset({"mpeg4"})
+"""Codecs whose decoder takes good streams for damaged ones when told to be strict."""
+UNRESETTABLE = frozenset({"mpeg4"})
+"""Codecs whose decoder remembers times across a reset: they get a new context for each run."""
 
 
 class CodecState:
     """A codec context, and which units of which file it has been fed since its reset."""
 
     def __init__(self, codec: str, configuration: bytes, threads: int) -> None:
-        import av
-
-        context: Any = av.CodecContext.create(DECODER_NAMES.get(codec, codec), "r")
-        if codec != "av1":  # in AV1 the sequence header goes before the first unit
-            context.extradata = configuration
-        context.thread_count = threads
-        context.options = {"err_detect": "explode"}
-        context.open()
-        self._context = context
-        self._packet = av.Packet
+        self.codec = codec
+        self._options = (codec, configuration, threads)
+        self._context = self._opened()
         self.holder: object = None
         """Whose units it was fed last."""
         self.fed: set[int] = set()
         """The units that it was fed since its reset."""
+        self.pending: set[int] = set()
+        """Those of them whose picture hasn't come out."""
+
+    def _opened(self) -> Any:
+        import av
+
+        codec, configuration, threads = self._options
+        context: Any = av.CodecContext.create(DECODER_NAMES.get(codec, codec), "r")
+        if codec != "av1":  # in AV1 the sequence header goes before the first unit
+            context.extradata = configuration
+        context.thread_count = threads
+        if codec not in TOUCHY:
+            context.options = {"err_detect": "explode"}
+        context.open()
+        self._packet = av.Packet
+        return context
 
     def reset(self, holder: object) -> None:
         """Forget everything, for another run of units."""
-        self._context.flush_buffers()
-        self.holder, self.fed = holder, set()
+        if self.codec in UNRESETTABLE:
+            self._context = self._opened()
+        else:
+            self._context.flush_buffers()
+        self.holder, self.fed, self.pending = holder, set(), set()
 
     def feed(self, unit: int, data: bytes) -> Sequence[Any]:
         """Decode one unit; the pictures that come out have their units' numbers as pts."""
         packet = self._packet(data)
         packet.pts = packet.dts = unit
         self.fed.add(unit)
+        self.pending.add(unit)
         pictures: Sequence[Any] = self._context.decode(packet)
+        self.pending.difference_update(picture.pts for picture in pictures)
         return pictures
 
     def drain(self) -> Sequence[Any]:

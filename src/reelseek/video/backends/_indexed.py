@@ -7,7 +7,7 @@ It needs a file whose units are known: where each is, and what it refers to. A r
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,16 @@ from reelseek.errors import (
 )
 from reelseek.index import FrameTable
 from reelseek.index._plan import Run, plan_frames
-from reelseek.index._units import UnitTable
+from reelseek.index._unit_build import build_units
+from reelseek.index._units import Pruning, UnitTable
 from reelseek.video.backends._contexts import CodecState, borrow, drop
-from reelseek.video.backends._protocol import OpenRequest, Targets
+from reelseek.video.backends._protocol import OpenRequest, Targets, visits
 from reelseek.video.backends._rgb import RgbWriter
 
 NAME = "indexed"
 TEMPORAL_DELIMITER = b"\x12\x00"
+FED_ON_UNITS = 4
+"""Units that are read at once when a decoder is fed on."""
 GAP_BYTES = 64 * 1024
 """Bytes between two units that are rather read along than skipped by another call."""
 
@@ -49,10 +52,10 @@ def open_decoder(request: OpenRequest) -> IndexedDecoder:
             remedy="Pass backend='torchcodec', or device='cpu'",
             backend=NAME,
         )
-    units = request.table.units
-    if units is None:
+    units = build_units(request.path, request.table)
+    if isinstance(units, str):
         raise UnsupportedVideoError(
-            request.table.why_no_units,
+            units,
             remedy="Pass backend='auto', which takes another",
             path=request.path,
             backend=NAME,
@@ -71,14 +74,16 @@ class IndexedDecoder:
         self._sizes = units.units["size"]
         self._writer = RgbWriter(request, NAME)
         self._descriptor = -1
+        self._last_frame = -2
+        self._is_sequential = False
 
     def read(self, frames: Sequence[int], out: Targets) -> None:
         """Decode frames by number into ``out``."""
         import av
 
-        places: dict[int, list[int]] = {}
-        for position, frame in enumerate(frames):
-            places.setdefault(frame, []).append(position)
+        places = dict(visits(frames))
+        self._is_sequential = min(places) == self._last_frame + 1
+        self._last_frame = max(places)
         for run in plan_frames(self._units, frames):
             state = borrow(self._units.codec, self._units.configuration, self._request.threads)
             try:
@@ -136,23 +141,36 @@ class IndexedDecoder:
     def _continues(self, run: Run, state: CodecState) -> bool:
         """True where the decoder is on the way: it has all that the run needs up to its place."""
         place = max(state.fed, default=-1)
-        targets = (int(self._units.of_frame[frame]) for frame in run.frames)
-        if min(targets) <= place:
-            return False
+        for frame in run.frames:
+            target = int(self._units.of_frame[frame])
+            if target not in state.pending and target <= place:
+                return False
         return all(unit in state.fed for unit in run.units if unit <= place)
 
-    def _pictures(
-        self, units: Sequence[int], state: CodecState, frame_of: dict[int, int]
-    ) -> Iterator[Any]:
-        """What the decoder puts out for these units."""
+    def _pictures(self, units: Sequence[int], state: CodecState, wanted: Sized) -> Iterator[Any]:
+        """What the decoder puts out for these units, until nothing is wanted any more.
+
+        A decoder that reorders holds pictures back. After a jump they are drained, which costs
+        nothing but the decoder's place; when frames are read one after the other, it is fed on.
+        """
         for unit, data in self._data(units):
             yield from state.feed(unit, data)
-        if frame_of:
+        if wanted and self._is_sequential:
+            following = range(max(state.fed) + 1, len(self._offsets))
+            for start in range(following.start, following.stop, FED_ON_UNITS):
+                if not wanted:
+                    return
+                some = following[start - following.start :][:FED_ON_UNITS]
+                for unit, data in self._data(some):
+                    yield from state.feed(unit, data)
+                    if not wanted:
+                        return
+        if wanted:
             yield from state.drain()
 
     def _data(self, units: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """Each unit's bytes, as the decoder takes them."""
-        is_av1 = self._units.codec == "av1"
+        is_av1 = self._units.codec == "av1" and self._units.pruning is Pruning.SLOTS
         head = TEMPORAL_DELIMITER + self._units.configuration
         for first, last, data in self._spans(units):
             for unit in units[first : last + 1]:

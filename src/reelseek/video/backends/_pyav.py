@@ -14,9 +14,9 @@ import numpy as np
 
 from reelseek.errors import CorruptVideoError, DecodeError, DeviceUnavailableError
 from reelseek.index import NO_PTS, FrameTable
-from reelseek.index._source import best_video_stream, open_container, pyav_major
-from reelseek.types import Pixels
-from reelseek.video.backends._protocol import OpenRequest, Targets, check_size, visits
+from reelseek.index._source import best_video_stream, open_container
+from reelseek.video.backends._protocol import OpenRequest, Targets, visits
+from reelseek.video.backends._rgb import RgbWriter
 
 NAME = "pyav"
 
@@ -43,17 +43,10 @@ class PyavDecoder:
     """Reads frames by number with one PyAV container."""
 
     def __init__(self, request: OpenRequest) -> None:
-        from av.video.reformatter import Interpolation, VideoReformatter
-
         self._request = request
         self._table: FrameTable = request.table
         self._by_pts = bool(len(self._table) and self._table.decode_position[0] >= 0)
-        # Making a scaler costs more than using it: keep one.
-        self._reformatter = VideoReformatter()
-        # FFmpeg's own default, and torchcodec's; one thread, which older releases always use.
-        self._scaling: dict[str, Any] = {"interpolation": Interpolation.BICUBIC}
-        if pyav_major() >= 17:
-            self._scaling["threads"] = 1
+        self._writer = RgbWriter(request, NAME)
         self._packet_of = {int(pts): n for n, pts in enumerate(self._table.packet_pts)}
         self._frames: Iterator[Any] = iter(())
         self._open()
@@ -62,7 +55,7 @@ class PyavDecoder:
         """Decode frames by number into ``out``."""
         for frame, positions in visits(frames):
             first = positions[0]
-            self._write(frame, self._decode(frame), out[first])
+            self._writer.write(frame, self._decode(frame), out[first])
             for position in positions[1:]:
                 out[position][...] = out[first]
 
@@ -169,15 +162,6 @@ class PyavDecoder:
                 frame=frame,
                 backend=NAME,
             )
-
-    def _write(self, frame: int, picture: Any, out: Pixels) -> None:
-        rgb = self._reformatter.reformat(picture, format="rgb24", **self._scaling)
-        plane: Any = rgb.planes[0]
-        rows = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
-        pixels = rows[:, : rgb.width * 3].reshape(plane.height, rgb.width, 3)
-        upright = self._table.stream.orientation.apply(pixels)
-        check_size(self._request, NAME, frame, upright.shape)
-        out[...] = upright
 
 
 def _decoded(packets: Iterator[Any]) -> Iterator[Any]:

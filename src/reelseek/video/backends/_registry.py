@@ -17,6 +17,7 @@ class _Entry:
 
 
 _BACKENDS = {
+    "indexed": _Entry("_indexed", "pip install av"),
     "torchcodec": _Entry("_torchcodec", "pip install 'reelseek[torch]'"),
     "pyav": _Entry("_pyav", "pip install av"),
     "decord": _Entry("_decord", "pip install decord"),
@@ -24,7 +25,7 @@ _BACKENDS = {
     "torchvision": _Entry("_torchvision", "pip install 'torchvision<0.26'"),
 }
 
-AUTO_ORDER = ("torchcodec", "pyav", "decord")
+AUTO_ORDER = ("indexed", "torchcodec", "pyav", "decord")
 """The backends that ``backend="auto"`` tries, in order."""
 
 

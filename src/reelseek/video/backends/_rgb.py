@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from reelseek.errors import DecodeError
 from reelseek.index._source import pyav_major
 from reelseek.types import Pixels
-from reelseek.video.backends._protocol import OpenRequest
+from reelseek.video.backends._protocol import OpenRequest, check_size
 
 
 class RgbWriter:
@@ -45,13 +44,5 @@ class RgbWriter:
         rows = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
         pixels = rows[:, : rgb.width * 3].reshape(plane.height, rgb.width, 3)
         upright = self._request.table.stream.orientation.apply(pixels)
-        if upright.shape != out.shape:
-            raise DecodeError(
-                f"the picture size changes to {upright.shape[1]}x{upright.shape[0]} from "
-                f"{out.shape[1]}x{out.shape[0]} in the middle of the file",
-                remedy="Re-encode the file to one size",
-                path=self._request.path,
-                frame=frame,
-                backend=self._backend,
-            )
+        check_size(self._request, self._backend, frame, upright.shape)
         out[...] = upright

@@ -1,0 +1,158 @@
+"""Building the unit table from a frame table and the file's bytes, without FFmpeg."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reelseek.bitstream import iter_nals, nal_format_of
+from reelseek.index._av1_units import Av1Units
+from reelseek.index._table import FrameTable
+from reelseek.index._units import UNIT, Pruning, UnitFlag, UnitTable
+
+FED_BY_PACKET = frozenset({"h264", "hevc", "vp8", "vp9", "mpeg4"})
+"""Codecs that are decoded packet by packet."""
+HEVC_SLICE_TYPES = range(10)
+"""TRAIL, TSA, STSA, RADL, RASL; the even ones are sub-layer non-reference pictures."""
+
+
+def build_units(path: str, table: FrameTable) -> UnitTable | str:
+    """The units of a file, or why it can't be read by them.
+
+    Args:
+        path: The file that the table was built from.
+        table: Its frames.
+    """
+    codec = table.stream.codec
+    if codec != "av1" and codec not in FED_BY_PACKET:
+        return f"it isn't known how to feed {codec} piece by piece"
+    if not table.is_seekable or np.any(table.entry < 0):
+        return "some frames can only be decoded from the start of the file"
+    if np.any(table.packet_offset < 0):
+        return "the container doesn't store packets as the decoder gets them"
+    if codec == "av1":
+        return _of_frames(path, table)
+    return _of_packets(path, table, _pruning_of(codec, table))
+
+
+def _pruning_of(codec: str, table: FrameTable) -> Pruning:
+    # Fields of one picture may be in several packets: none of them is left out.
+    whole = not any("interlaced" in note for note in table.notes)
+    return Pruning.DROPPABLE if codec in ("h264", "hevc") and whole else Pruning.NONE
+
+
+def _packets(path: str, table: FrameTable) -> Iterator[bytes]:
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        for offset, size in zip(table.packet_offset.tolist(), table.packet_size.tolist(), strict=True):
+            yield data[offset : offset + size]
+
+
+def _of_frames(path: str, table: FrameTable) -> UnitTable | str:
+    """AV1: the frames of each packet are units."""
+    found = Av1Units()
+    first_unit: list[int] = []
+    for data, offset in zip(_packets(path, table), table.packet_offset.tolist(), strict=True):
+        first_unit.append(len(found.size))
+        found.add(data, offset)
+    if found.why_not:
+        return _by_packet_after_all(path, table, found)
+    units = np.empty(len(found.size), UNIT)
+    for name in ("offset", "size", "reads", "writes", "flags"):
+        units[name] = getattr(found, name)
+    shown = np.flatnonzero(units["flags"] & np.uint8(UnitFlag.SHOWN))
+    starts = np.array(first_unit, np.int64)
+    # Each packet shows one frame: the p-th shown unit is packet p's.
+    of_frame, entry = shown[table.decode_position], starts[table.entry]
+    return UnitTable(
+        units=units,
+        of_frame=of_frame,
+        entry_of_frame=entry,
+        entry_of_unit=_entry_of_unit(len(units), of_frame, entry),
+        pruning=Pruning.SLOTS,
+        pruning_reason="",
+        codec="av1",
+        configuration=found.sequence_bytes,
+    )
+
+
+def _by_packet_after_all(path: str, table: FrameTable, found: Av1Units) -> UnitTable | str:
+    """An AV1 stream whose references aren't followed is fed in whole packets."""
+    if not found.sequence_bytes:
+        return found.why_not
+    units = _of_packets(path, table, Pruning.NONE)
+    return UnitTable(
+        units=units.units,
+        of_frame=units.of_frame,
+        entry_of_frame=units.entry_of_frame,
+        entry_of_unit=units.entry_of_unit,
+        pruning=Pruning.NONE,
+        pruning_reason=found.why_not,
+        codec="av1",
+        configuration=b"",
+    )
+
+
+def _of_packets(path: str, table: FrameTable, pruning: Pruning) -> UnitTable:
+    units = np.zeros(len(table.packet_offset), UNIT)
+    units["offset"], units["size"] = table.packet_offset, table.packet_size
+    flags = np.full(len(units), int(UnitFlag.STARTS_PACKET), np.uint8)
+    flags[table.decode_position] |= np.uint8(UnitFlag.SHOWN)
+    flags[np.unique(table.entry)] |= np.uint8(UnitFlag.ENTRY)
+    if pruning is Pruning.DROPPABLE:
+        flags[_droppable(path, table)] |= np.uint8(UnitFlag.DROPPABLE)
+    units["flags"] = flags
+    return UnitTable(
+        units=units,
+        of_frame=table.decode_position,
+        entry_of_frame=table.entry,
+        entry_of_unit=_entry_of_unit(len(units), table.decode_position, table.entry),
+        pruning=pruning,
+        pruning_reason=f"{table.stream.codec} doesn't name its references in its headers"
+        if pruning is Pruning.DROPPABLE
+        else f"{table.stream.codec} keeps more than its references between frames",
+        codec=table.stream.codec,
+        configuration=table.configuration,
+    )
+
+
+def _entry_of_unit(
+    count: int, of_frame: NDArray[np.int64], entry_of_frame: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    entry_of_unit = np.arange(count)
+    entry_of_unit[of_frame] = entry_of_frame
+    return entry_of_unit
+
+
+def _droppable(path: str, table: FrameTable) -> NDArray[np.int64]:
+    """The packets whose pictures no other picture refers to."""
+    codec = table.stream.codec
+    nal_format = nal_format_of(codec, table.configuration)
+    pieces = (list(iter_nals(data, nal_format.length_size)) for data in _packets(path, table))
+    if codec == "h264":
+        return np.flatnonzero([_is_h264_droppable(units) for units in pieces])
+    return _hevc_droppable([_hevc_picture(units) for units in pieces])
+
+
+def _is_h264_droppable(units: list[bytes]) -> bool:
+    """nal_ref_idc 0 in every slice, H.264 7.4.1."""
+    slices = [unit[0] for unit in units if unit[0] & 0x1F in (1, 2, 3, 4, 5)]
+    return bool(slices) and not any(first & 0x60 for first in slices)
+
+
+def _hevc_picture(units: list[bytes]) -> tuple[bool, int]:
+    """Whether a picture is a sub-layer non-reference picture, and its TemporalId, H.265 7.4.2.2."""
+    kinds = [((unit[0] >> 1) & 0x3F, (unit[1] & 7) - 1) for unit in units if len(unit) > 1]
+    slices = [(kind, layer) for kind, layer in kinds if kind < 32]
+    if not slices:
+        return False, 0
+    is_non_reference = all(kind in HEVC_SLICE_TYPES and kind % 2 == 0 for kind, _layer in slices)
+    return is_non_reference, max(layer for _kind, layer in slices)
+
+
+def _hevc_droppable(pictures: list[tuple[bool, int]]) -> NDArray[np.int64]:
+    """Only in the highest sub-layer does nothing at all refer to a non-reference picture."""
+    highest = max(layer for _is_non_reference, layer in pictures)
+    return np.flatnonzero([droppable and layer == highest for droppable, layer in pictures])
