@@ -27,3 +27,14 @@ def real_datasets() -> Path:
     if not folder.is_dir():
         skip_without("data", "no folder of real datasets beside this clone")
     return folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how much was compared with FFmpeg's own decode."""
+    from tests.video import contract
+
+    lines = list(contract.summary())
+    if lines:
+        terminalreporter.section("frames compared with FFmpeg's sequential decode")
+        for line in lines:
+            terminalreporter.line(line)

@@ -42,7 +42,9 @@ class Clip:
     make: Make
     """The recipe."""
     bars: bool = True
-    """True where the frames show their own number."""
+    """True where the frames show a number."""
+    shows: Callable[[int], int] = int
+    """The number that a frame shows, from its own number."""
     sound: bool = True
     """False for a file that no decoder should open."""
     whole: bool = True
@@ -112,6 +114,44 @@ def joined(*clips: str) -> Make:
     return make
 
 
+def two_pass(options: str) -> Make:
+    """A recipe: encode the bars in two passes, as libvpx needs for hidden frames."""
+
+    def make(path: Path, _other: Callable[[str], Path]) -> None:
+        for number, target in (("1", Path("-f null -")), ("2", path)):
+            passes = ("-pass", number, "-passlogfile", path.with_suffix(".log"))
+            ffmpeg("-f", "lavfi", "-i", bars(), *options.split(), *passes, *str(target).split())
+
+    return make
+
+
+def two_sizes(path: Path, _other: Callable[[str], Path]) -> None:
+    """A recipe: VP9 whose picture size changes after 30 frames."""
+    listing = path.with_suffix(".txt")
+    parts = [path.with_name(f"{size}.webm") for size in ("320x64", "160x64")]
+    for part in parts:
+        source = f"testsrc2=s={part.stem}:r=30:d=1"
+        ffmpeg("-f", "lavfi", "-i", source, *"-c:v libvpx-vp9 -g 10 -deadline realtime".split(),
+               part)  # fmt: skip
+    listing.write_text("".join(f"file '{part}'\n" for part in parts))
+    ffmpeg("-f", "concat", "-safe", "0", "-i", listing, "-c", "copy", path)
+
+
+def two_videos(path: Path, _other: Callable[[str], Path]) -> None:
+    """A recipe: a shorter video of another rate before the one marked as the default."""
+    inputs = ("-f", "lavfi", "-i", bars("15", 2), "-f", "lavfi", "-i", bars())
+    marks = "-disposition:v:0 0 -disposition:v:1 default"
+    ffmpeg(*inputs, *f"-map 0 -map 1 -c:v libx264 -g 20 {marks}".split(), path)
+
+
+def with_cover(path: Path, other: Callable[[str], Path]) -> None:
+    """A recipe: a cover picture beside the video."""
+    cover = path.with_suffix(".png")
+    ffmpeg("-f", "lavfi", "-i", "testsrc2=s=64x64", "-frames:v", "1", cover)
+    options = "-map 1 -map 0 -c copy -disposition:v:0 attached_pic"
+    ffmpeg("-i", other("b_frames.mp4"), "-i", cover, *options.split(), path)
+
+
 def with_audio(path: Path, _other: Callable[[str], Path]) -> None:
     """A recipe: an audio track before the video track."""
     inputs = ("-f", "lavfi", "-i", "sine=d=4", "-f", "lavfi", "-i", bars())
@@ -143,6 +183,15 @@ def zeroed(data: bytes) -> bytes:
     return data[:keep] + bytes(len(data) - keep)
 
 
+def fewer_listed(data: bytes) -> bytes:
+    """Take 20 from the number of samples in the table of sample sizes, and in no other table."""
+    count = data.index(b"stsz") + 12
+    listed = int.from_bytes(data[count : count + 4], "big") - 20
+    return data[:count] + listed.to_bytes(4, "big") + data[count + 4 :]
+
+
+DROPPED = tuple(number for number in range(120) if number % 17 != 5)
+"""What the frames of that clip show."""
 X264 = "-c:v libx264 -crf 12"
 SVT = "-c:v libsvtav1 -preset 10 -crf 20"
 ODD_SIZE = "testsrc2=s=240x320:r=30:d=1,scale=241:321"
@@ -174,14 +223,15 @@ CLIPS: tuple[Clip, ...] = (
     Clip("starts_late.mp4", "the first frame at 1.5 s",
          encoded(f"{X264} -g 30 -bf 3 -output_ts_offset 1.5")),
     Clip("trimmed.mp4", "trimmed by an edit list, without re-encoding",
-         remuxed("b_frames.mp4", before="-ss 0.7")),
+         remuxed("b_frames.mp4", before="-ss 0.7"), shows=lambda frame: frame + 21),
     Clip("trimmed_end.mp4", "the end cut by stream copy", remuxed("b_frames.mp4", "-t 2.05")),
     Clip("edit_list_ignored_tail.mp4", "an edit list that starts in the last GOP",
-         remuxed("b_frames.mp4", before="-ss 3.3")),
+         remuxed("b_frames.mp4", before="-ss 3.3"), shows=lambda frame: frame + 99),
     Clip("variable_rate.mp4", "variable frame rate",
          encoded("-vf setpts='if(gt(N,30),PTS*1.5-0.5/TB,PTS)' -fps_mode vfr -c:v libx264 -bf 0")),
     Clip("dropped.mp4", "camera frames dropped",
-         encoded("-vf select='not(eq(mod(n,17),5))' -fps_mode passthrough -c:v libx264 -bf 2")),
+         encoded("-vf select='not(eq(mod(n,17),5))' -fps_mode passthrough -c:v libx264 -bf 2"),
+         shows=DROPPED.__getitem__),
     Clip("ntsc.mp4", "29.97 frames a second", encoded("-c:v libx264 -bf 2",
                                                       source=bars("30000/1001", 10))),
     Clip("one_gop.mp4", "one GOP of 150", encoded(f"{X264} -g 150", source=bars(seconds=5))),
@@ -192,12 +242,16 @@ CLIPS: tuple[Clip, ...] = (
     Clip("interlaced.mp4", "H.264 coded as interlaced",
          encoded(f"{X264} -g 24 -bf 2 -flags +ilme+ildct -x264-params tff=1")),
     Clip("joined.mp4", "three clips joined by stream copy",
-         joined("b_frames.mp4", "trimmed.mp4", "b_frames.mp4")),
+         joined("b_frames.mp4", "trimmed.mp4", "b_frames.mp4"), shows=lambda frame: frame % 120),
     Clip("hevc.mp4", "HEVC", encoded("-c:v libx265 -x265-params log-level=error -g 30")),
     Clip("hevc_short_gop.mp4", "HEVC with a key frame every other frame",
          encoded("-c:v libx265 -x265-params log-level=error:keyint=2:min-keyint=2")),
     Clip("hevc_open_gop.mp4", "HEVC with open GOPs and RASL pictures",
          encoded("-c:v libx265 -x265-params log-level=error:keyint=20:min-keyint=20:open-gop=1")),
+    Clip("hevc_closed_gop.mp4", "HEVC with closed GOPs",
+         encoded("-c:v libx265 -x265-params log-level=error:keyint=20:min-keyint=20:open-gop=0")),
+    Clip("hevc_trimmed.mp4", "HEVC with open GOPs, trimmed by an edit list",
+         remuxed("hevc_open_gop.mp4", before="-ss 1.1"), shows=lambda frame: frame + 33),
     Clip("av1_g2.mp4", "AV1, a key frame every other frame", encoded(f"{SVT} -g 2")),
     Clip("av1_g20.mp4", "AV1, GOP of 20", encoded(f"{SVT} -g 20")),
     Clip("av1_default.mp4", "AV1 at SVT-AV1's default GOP", encoded(SVT)),
@@ -214,10 +268,26 @@ CLIPS: tuple[Clip, ...] = (
     Clip("vp9.mp4", "VP9 with hidden frames, in MP4",
          encoded("-c:v libvpx-vp9 -g 30 -deadline good -cpu-used 8 -auto-alt-ref 1 "
                  "-lag-in-frames 25")),
+    Clip("vp9_trimmed.mp4", "VP9 trimmed by an edit list",
+         remuxed("vp9.mp4", before="-ss 0.7"), shows=lambda frame: frame + 21),
     Clip("vp8.webm", "VP8 with hidden frames in packets of their own",
-         encoded("-c:v libvpx -g 30 -b:v 1M -deadline good -cpu-used 8 -auto-alt-ref 1 "
-                 "-lag-in-frames 16")),
+         two_pass("-c:v libvpx -g 30 -b:v 1M -deadline good -cpu-used 4 -auto-alt-ref 1 "
+                  "-lag-in-frames 16")),
     Clip("mpeg4.mp4", "MPEG-4 part 2 with B-frames", encoded("-c:v mpeg4 -q:v 2 -bf 2 -g 30")),
+    Clip("mpeg2.mpg", "an MPEG program stream, which stores few timestamps",
+         encoded("-c:v mpeg2video -g 15 -bf 2")),
+    Clip("h264.avi", "H.264 with B-frames in AVI, which stores no presentation timestamps",
+         encoded(f"{X264} -bf 2")),
+    Clip("mjpeg.avi", "Motion JPEG in AVI", encoded("-c:v mjpeg -q:v 2 -pix_fmt yuvj420p")),
+    Clip("h264.ts", "an MPEG transport stream", encoded(f"{X264} -bf 2 -g 25")),
+    Clip("two_videos.mkv", "two video streams, the second one the default", two_videos),
+    Clip("cover.mp4", "a cover picture before the video", with_cover),
+    Clip("cropped.mp4", "a picture size in the parameter sets other than the container's",
+         encoded(f"{X264} -bf 2 -bsf:v h264_metadata=crop_top=4")),
+    Clip("decoding_times.mp4", "decoding times in place of presentation times",
+         remuxed("no_timestamps.h264", before="-r 10"), shows=lambda frame: frame + 1),
+    Clip("huge_times.mkv", "timestamps far from zero",
+         remuxed("b_frames.mp4", "-output_ts_offset 9000000000")),
     Clip("rotated.mp4", "rotated by 90 degrees",
          remuxed("b_frames.mp4", before="-display_rotation 90")),
     Clip("upside_down.mp4", "rotated by 180 degrees",
@@ -253,7 +323,8 @@ CLIPS: tuple[Clip, ...] = (
          encoded(f"{X264} -g 30 -bf 3 -movflags frag_keyframe+empty_moov+default_base_moof")),
     Clip("faststart.mp4", "moov in front", encoded(f"{X264} -g 30 -bf 3 -movflags +faststart")),
     Clip("duplicates.mp4", "each picture shown three times",
-         encoded("-vf fps=30 -c:v libx264 -bf 2", source=bars("10", 4))),
+         encoded("-vf fps=30 -c:v libx264 -bf 2", source=bars("10", 4)),
+         shows=lambda frame: frame // 3),
     Clip("no_timestamps.h264", "a raw H.264 stream, without timestamps",
          encoded(f"{X264} -g 30 -bf 2 -f h264")),
     # Damaged: frames may be refused one by one, but none may be wrong.
@@ -272,6 +343,10 @@ CLIPS: tuple[Clip, ...] = (
     Clip("zeroed_tail_av1.mp4", "AV1, moov in front, the last 30 per cent zeroed",
          changed("av1_faststart.mp4", zeroed), whole=False),
     Clip("av1_faststart.mp4", "AV1, moov in front", remuxed("av1_g20.mp4", "-movflags +faststart")),
+    Clip("two_sizes.webm", "a picture size that changes after 30 frames", two_sizes,
+         bars=False, whole=False),
+    Clip("fewer_listed.mp4", "tables that disagree on the number of samples",
+         changed("faststart.mp4", fewer_listed), whole=False),
     # Not videos: nothing may open them.
     Clip("no_frame.mp4", "a video track with no frame",
          encoded("-frames:v 0 -c:v libx264 -movflags empty_moov"), sound=False),

@@ -149,6 +149,8 @@ class Orientation:
 
     def apply(self, picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """A view of a coded picture (H, W, ...) as it is displayed."""
+        if self.is_identity:
+            return picture
         if self.swaps_axes:
             picture = picture.swapaxes(0, 1)
         return picture[:: -1 if self.flips_y else 1, :: -1 if self.flips_x else 1]

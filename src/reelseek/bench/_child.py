@@ -71,7 +71,8 @@ class ReadReport:
     def in_the_words_of(self, plain: ReadReport) -> ReadReport:
         """This report, with the library's own words where only its plain call brought them out."""
         says_nothing = self.status == "refuses" and not self.detail
-        if says_nothing and not plain.right and not plain.wrong:
+        reads_nothing = plain.status == "fails" and not plain.right
+        if says_nothing and reads_nothing:
             return replace(self, detail=plain.detail or plain.reason)
         return self
 

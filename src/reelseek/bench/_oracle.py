@@ -50,9 +50,11 @@ class Oracle:
     pts_seconds: NDArray[np.float64]
     """(N,) when each frame appears, in seconds; NaN where the file has no timestamps."""
     is_sound: NDArray[np.bool_]
-    """(N,) False where FFmpeg had to invent parts of the frame."""
+    """(N,) False where FFmpeg had to invent parts of the frame, or its size isn't ``shape``."""
+    has_shape: NDArray[np.bool_]
+    """(N,) False where the picture's size isn't ``shape``."""
     shape: tuple[int, int, int]
-    """(H, W, 3) of every frame."""
+    """(H, W, 3), as the frame table has it."""
 
     def match(self, frame: int, pixels: NDArray[np.uint8]) -> Match:
         """Compare what a decoder returned for ``frame`` with the oracle's frames."""
@@ -78,6 +80,7 @@ class Oracle:
             grids=self.grids,
             pts_seconds=self.pts_seconds,
             is_sound=self.is_sound,
+            has_shape=self.has_shape,
             shape=np.array(self.shape),
         )
 
@@ -91,6 +94,7 @@ class Oracle:
                 grids=saved["grids"],
                 pts_seconds=saved["pts_seconds"],
                 is_sound=saved["is_sound"],
+                has_shape=saved["has_shape"],
                 shape=(height, width, channels),
             )
 
@@ -113,6 +117,36 @@ class _Seen:
     grids: list[NDArray[np.uint8]] = field(default_factory=list)
     pts_seconds: list[float] = field(default_factory=list)
     is_sound: list[bool] = field(default_factory=list)
+    has_shape: list[bool] = field(default_factory=list)
+
+    def add(
+        self,
+        pixels: NDArray[np.uint8],
+        shape: tuple[int, int, int],
+        side: int,
+        seconds: float,
+        *,
+        is_whole: bool,
+    ) -> None:
+        """Keep what is needed of the next frame."""
+        has_shape = pixels.shape == shape
+        # A frame of another size is never compared; any grid of the right size will do for it.
+        self.grids.append(_grid(pixels if has_shape else np.zeros(shape, np.uint8), side))
+        self.digests.append(_digest(pixels))
+        self.pts_seconds.append(seconds)
+        self.is_sound.append(is_whole and has_shape)
+        self.has_shape.append(has_shape)
+
+    def oracle(self, shape: tuple[int, int, int]) -> Oracle:
+        """All frames together."""
+        return Oracle(
+            digests=np.array(self.digests, "S32"),
+            grids=np.array(self.grids, np.uint8),
+            pts_seconds=np.array(self.pts_seconds, np.float64),
+            is_sound=np.array(self.is_sound, bool),
+            has_shape=np.array(self.has_shape, bool),
+            shape=shape,
+        )
 
 
 def decode_all(path: str, *, until: int | None = None) -> tuple[FrameTable, Oracle]:
@@ -133,6 +167,7 @@ def decode_all(path: str, *, until: int | None = None) -> tuple[FrameTable, Orac
 
     table = index_video(path)
     stream_info = table.stream
+    shape = (stream_info.height, stream_info.width, 3)
     side = min(GRID_SIDE, max(8, int((GRID_BYTES / 3 / max(1, len(table))) ** 0.5)))
     reformatter = VideoReformatter()
     seen = _Seen()
@@ -144,29 +179,13 @@ def decode_all(path: str, *, until: int | None = None) -> tuple[FrameTable, Orac
                     picture, format="rgb24", interpolation=Interpolation.BICUBIC
                 ).to_ndarray()
                 pixels = np.ascontiguousarray(stream_info.orientation.apply(rgb))
-                seen.digests.append(_digest(pixels))
-                seen.grids.append(_grid(pixels, side))
-                seen.pts_seconds.append(_seconds(picture, stream_info.time_base))
-                seen.is_sound.append(not picture.is_corrupt)
+                seconds = _seconds(picture, stream_info.time_base)
+                seen.add(pixels, shape, side, seconds, is_whole=not picture.is_corrupt)
                 if number == until:
                     break
         except av.error.FFmpegError:
             pass  # the frames before the damage are what a decoder can be held to
-    shape = (stream_info.height, stream_info.width, 3)
-    return table, _oracle(seen, shape)
-
-
-def _oracle(seen: _Seen, shape: tuple[int, int, int]) -> Oracle:
-    # A file whose picture size changes has grids of several shapes; only the first is compared.
-    shapes = [grid.shape for grid in seen.grids]
-    usable = next((n for n, found in enumerate(shapes) if found != shapes[0]), len(shapes))
-    return Oracle(
-        digests=np.array(seen.digests[:usable], "S32"),
-        grids=np.array(seen.grids[:usable], np.uint8),
-        pts_seconds=np.array(seen.pts_seconds[:usable], np.float64),
-        is_sound=np.array(seen.is_sound[:usable], bool),
-        shape=shape,
-    )
+    return table, seen.oracle(shape)
 
 
 def _seconds(picture: Any, time_base: Any) -> float:

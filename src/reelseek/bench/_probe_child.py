@@ -79,6 +79,7 @@ def _oracle_of(request: Json, stage: Stage) -> Json:
         "duration_seconds": _finite(table.end_seconds() - float(table.pts_seconds()[0])),
         "notes": list(table.notes),
         "num_frames_decoded": len(oracle.digests),
+        "num_frames_of_another_size": int((~oracle.has_shape).sum()),
         "sound_frames": oracle.is_sound[: len(table)].nonzero()[0].tolist(),
     }
 

@@ -96,7 +96,7 @@ def note(timing: Timing) -> str:
     check = timing.check
     if check.status == "right":
         colours = f"colours within {check.max_difference}; " * bool(check.max_difference)
-        opens = "opens the file in each call" * (timing.name == BASELINE)
+        opens = "opens the file in each call, FFmpeg chooses threads" * (timing.name == BASELINE)
         return f"{colours}{opens}".rstrip("; ")
     if check.status == "wrong":
         return f"{check.wrong} of {check.reads} reads DIFFER: {check.reason}"

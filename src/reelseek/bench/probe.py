@@ -102,7 +102,9 @@ class FileProbe:
     @property
     def is_readable(self) -> bool:
         """True where the file is whole and a backend returned every frame that was asked for."""
-        return not self.is_damaged and any(b.adapter.status == "right" for b in self.backends)
+        if self.error or self.is_damaged or self.video["num_frames_of_another_size"]:
+            return False
+        return any(backend.adapter.status == "right" for backend in self.backends)
 
     def to_json(self) -> dict[str, Any]:
         """For the JSON document."""

@@ -6,6 +6,7 @@ Every length that is read here is bounded by the bytes that are left.
 from reelseek.bitstream._av1 import Av1Facts, Av1Reader
 from reelseek.bitstream._h264 import H264Facts, read_h264_facts
 from reelseek.bitstream._hevc import hevc_nal_types
+from reelseek.bitstream._matroska import matroska_end
 from reelseek.bitstream._nal import NalFormat, iter_nals, nal_format_of
 from reelseek.bitstream._vpx import (
     vp8_is_key,
@@ -23,6 +24,7 @@ __all__ = [
     "NalFormat",
     "hevc_nal_types",
     "iter_nals",
+    "matroska_end",
     "nal_format_of",
     "read_h264_facts",
     "vp8_is_key",

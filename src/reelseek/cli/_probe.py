@@ -80,8 +80,7 @@ def _rendered(probe: FileProbe) -> list[RenderableType]:
         )
     lines: list[RenderableType] = [f"[bold]{escape(probe.path)}[/bold]", escape(_facts(probe))]
     lines += [Text(f"note: {note}") for note in probe.video["notes"]]
-    if probe.is_damaged:
-        lines.append(Text(_damage(probe), style="bold red"))
+    lines += [Text(text, style="bold red") for text in _faults(probe)]
     reasons = [Text.assemble((f"{name}: ", "bold"), text) for name, text in _reasons(probe)]
     legend = [Text(text, style="dim")] if (text := _legend(probe)) else []
     return [*lines, Text(), table, *legend, *([Text()] if reasons else []), *reasons]
@@ -97,13 +96,21 @@ def _facts(probe: FileProbe) -> str:
     )
 
 
-def _damage(probe: FileProbe) -> str:
-    video = probe.video
-    return (
-        f"DAMAGED: FFmpeg's own decode ends after {video['num_frames_decoded']} of "
-        f"{video['num_frames']} frames, and only those are compared. Copy the file again from "
-        "its source"
-    )
+def _faults(probe: FileProbe) -> list[str]:
+    """What is wrong with the file itself."""
+    video, found = probe.video, []
+    if probe.is_damaged:
+        found.append(
+            f"DAMAGED: FFmpeg's own decode ends after {video['num_frames_decoded']} of "
+            f"{video['num_frames']} frames, and only those are compared. Copy the file again "
+            "from its source"
+        )
+    if video["num_frames_of_another_size"]:
+        found.append(
+            f"SIZE CHANGES: {video['num_frames_of_another_size']} frames are not "
+            f"{video['width']}x{video['height']}, and are not compared. Re-encode it to one size"
+        )
+    return found
 
 
 def _verdict(report: ReadReport) -> str:

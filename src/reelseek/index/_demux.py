@@ -34,7 +34,7 @@ from reelseek.bitstream import (
 from reelseek.bitstream._hevc import BLA_N_LP, BLA_W_LP, STARTS_DECODING, STARTS_WITHOUT_RASL
 from reelseek.errors import CorruptVideoError, NotAVideoError, UnsupportedVideoError
 from reelseek.index._places import PacketPlaces
-from reelseek.index._source import best_video_stream, open_container
+from reelseek.index._source import best_video_stream, is_cut, open_container
 from reelseek.index._table import NO_PTS, FrameTable
 from reelseek.types import Orientation, StreamInfo
 
@@ -213,6 +213,7 @@ def _demux(path: str, container: av.container.InputContainer, stream: Any) -> _P
         places.close()
     if not packets.pts:
         raise NotAVideoError("the video stream has no frame", path=path, remedy="Record it again")
+    packets.lost_bytes |= is_cut(path)
     packets.is_first_video = stream is container.streams.video[0]
     packets.configuration = bytes(stream.codec_context.extradata or b"")
     packets.decoder_reorders = bool(stream.codec_context.has_b_frames)
@@ -373,7 +374,11 @@ def _table_of_packets(path: str, info: StreamInfo, packets: _Packets) -> FrameTa
         shown = shown[pts[shown] <= max(packets.dts)]
         notes.append(f"cut short: {len(shown)} frames can be read" + f" of {listed}" * bool(listed))
     if len(shown) == 0:
-        raise NotAVideoError("no frame of the stream is displayed", path=path)
+        raise NotAVideoError(
+            "no frame of the stream is displayed",
+            remedy="Record it again, or copy it again from its source",
+            path=path,
+        )
     return _table(info, packets, shown, pts[shown], is_cut_short=is_cut_short, notes=notes)
 
 
@@ -468,7 +473,12 @@ def _count_by_decoding(
         except av.error.FFmpegError:
             is_cut_short = True  # the frames before the damage are numbered; none after it
     if not pts:
-        raise NotAVideoError("no frame of the stream can be decoded", path=path)
+        raise NotAVideoError(
+            "no frame of the stream can be decoded",
+            remedy="Copy it again from its source; `reelseek probe` says what each decoder makes "
+            "of it",
+            path=path,
+        )
     notes = [f"numbered by decoding the whole file once: {why_unproven}"]
     if is_cut_short:
         notes.append(f"cut short or damaged: {len(pts)} frames can be read")

@@ -11,6 +11,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, Any
 
+from reelseek.bitstream import matroska_end
 from reelseek.errors import CorruptVideoError, NotAVideoError, VideoError, VideoNotFoundError
 
 if TYPE_CHECKING:
@@ -58,6 +59,12 @@ def best_video_stream(container: av.container.InputContainer) -> Any:
     return container.streams.best("video")
 
 
+def is_cut(path: str) -> bool:
+    """True where a Matroska file has fewer bytes than it says."""
+    end = matroska_end(_checked_head(path))
+    return end is not None and end > os.stat(path).st_size
+
+
 def ffmpeg_name(path: str) -> str:
     """The path as FFmpeg's file protocol takes it: never read as another protocol's address."""
     return "file:" + os.path.abspath(path)
@@ -87,7 +94,9 @@ def check_is_file(path: str) -> int:
             path=path,
         )
     if not stat.S_ISREG(status.st_mode):
-        raise NotAVideoError("a device or pipe, not a file", path=path)
+        raise NotAVideoError(
+            "a device or pipe, not a file", remedy="Copy it to a file first", path=path
+        )
     if status.st_size == 0:
         raise NotAVideoError("an empty file", remedy="Copy or record it again", path=path)
     return status.st_size
@@ -130,7 +139,12 @@ def _explained(path: str, head: bytes, detail: str) -> VideoError:
             path=path,
             detail=detail,
         )
-    return NotAVideoError("not a video that FFmpeg knows", path=path, detail=detail)
+    return NotAVideoError(
+        "not a video that FFmpeg knows",
+        remedy="Check that it is the file you mean, or copy it again from its source",
+        path=path,
+        detail=detail,
+    )
 
 
 def _is_text(head: bytes) -> bool:

@@ -13,7 +13,7 @@ from reelseek.index._av1_units import Av1Units
 from reelseek.index._table import FrameTable
 from reelseek.index._units import UNIT, Pruning, UnitFlag, UnitTable
 
-FED_BY_PACKET = frozenset({"h264", "hevc", "vp8", "vp9", "mpeg4"})
+FED_BY_PACKET = frozenset({"h264", "hevc", "vp8", "vp9"})
 """Codecs that are decoded packet by packet."""
 HEVC_SLICE_TYPES = range(10)
 """TRAIL, TSA, STSA, RADL, RASL; the even ones are sub-layer non-reference pictures."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -122,8 +123,7 @@ class Video:
             The numbers of the frames, none of them negative.
         """
         frames = [self._checked(index) for index in indices]
-        if len(targets) != len(frames):
-            raise ValueError(f"{len(frames)} frames don't go into {len(targets)} places")
+        self._check_targets(targets, len(frames))
         with self._lock:
             self._read(frames, targets)
         return frames
@@ -222,6 +222,10 @@ class Video:
         """(N,) when each frame appears, in seconds; NaN where the file has no timestamps."""
         return self.table.pts_seconds()
 
+    @functools.cached_property
+    def _duration_seconds(self) -> NDArray[np.float64]:
+        return self.table.duration_seconds()
+
     def _clock(self) -> NDArray[np.float64]:
         if not self.table.has_unique_pts:
             raise TimeRangeError(
@@ -234,9 +238,14 @@ class Video:
     def _checked(self, index: int) -> int:
         """A frame number in ``range(len(self))``."""
         count = len(self)
-        frame = int(index)
-        if frame != index:
-            raise FrameIndexError(f"{index!r} is no frame number", path=self.path)
+        try:
+            frame = operator.index(index)
+        except TypeError as exc:
+            raise FrameIndexError(
+                f"{index!r} is no frame number",
+                remedy="Give an integer, or ask by time with get_frames_played_at",
+                path=self.path,
+            ) from exc
         if 0 <= frame < count:
             return self._undamaged(frame)
         if self.table.is_cut_short:
@@ -256,6 +265,18 @@ class Video:
             path=self.path,
             frame=frame,
         )
+
+    def _check_targets(self, targets: Targets, count: int) -> None:
+        if len(targets) != count:
+            raise ValueError(f"{count} frames don't go into {len(targets)} places")
+        size = (self.table.stream.height, self.table.stream.width, 3)
+        for target in targets:
+            # Tensors and arrays name their types differently.
+            if tuple(target.shape) != size or not str(target.dtype).endswith("uint8"):
+                raise ValueError(
+                    f"a frame is {size} and uint8; it doesn't go into {tuple(target.shape)} "
+                    f"and {target.dtype}"
+                )
 
     def _undamaged(self, frame: int) -> int:
         if self.table.is_damaged[frame]:
@@ -311,8 +332,8 @@ class Video:
         return FrameBatch(
             pixels=pixels,
             indices=indices,
-            pts_seconds=self.table.pts_seconds(indices),
-            duration_seconds=self.table.duration_seconds(indices),
+            pts_seconds=self.pts_seconds[indices],
+            duration_seconds=self._duration_seconds[indices],
         )
 
 

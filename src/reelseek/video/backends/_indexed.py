@@ -10,8 +10,6 @@ import os
 from collections.abc import Iterator, Sequence, Sized
 from typing import Any
 
-import numpy as np
-
 from reelseek.errors import (
     CorruptVideoError,
     DecodeError,
@@ -70,8 +68,11 @@ class IndexedDecoder:
         self._request = request
         self._table: FrameTable = request.table
         self._units = units
-        self._offsets = units.units["offset"]
-        self._sizes = units.units["size"]
+        self._offsets: list[int] = units.units["offset"].tolist()
+        self._sizes: list[int] = units.units["size"].tolist()
+        self._heads = (b"", b"")
+        if units.pruning is Pruning.SLOTS:
+            self._heads = (TEMPORAL_DELIMITER + units.configuration, TEMPORAL_DELIMITER)
         self._writer = RgbWriter(request, NAME)
         self._descriptor = -1
         self._last_frame = -2
@@ -169,29 +170,25 @@ class IndexedDecoder:
             yield from state.drain()
 
     def _data(self, units: Sequence[int]) -> Iterator[tuple[int, bytes]]:
-        """Each unit's bytes, as the decoder takes them."""
-        is_av1 = self._units.codec == "av1" and self._units.pruning is Pruning.SLOTS
-        head = TEMPORAL_DELIMITER + self._units.configuration
-        for first, last, data in self._spans(units):
-            for unit in units[first : last + 1]:
-                start = int(self._offsets[unit] - self._offsets[units[first]])
-                piece = data[start : start + int(self._sizes[unit])]
-                yield unit, head + piece if is_av1 else piece
-                head = TEMPORAL_DELIMITER
+        """Each unit's bytes, as the decoder takes them; neighbours are read in one call."""
+        offsets, sizes = self._offsets, self._sizes
+        head, later = self._heads
+        place = 0
+        while place < len(units):
+            start = offsets[units[place]]
+            end = start + sizes[units[place]]
+            after = place + 1
+            while after < len(units) and 0 <= offsets[units[after]] - end <= GAP_BYTES:
+                end = offsets[units[after]] + sizes[units[after]]
+                after += 1
+            block = self._read_bytes(start, end - start)
+            for unit in units[place:after]:
+                piece = block[offsets[unit] - start : offsets[unit] - start + sizes[unit]]
+                yield unit, head + piece
+                head = later
+            place = after
 
-    def _spans(self, units: Sequence[int]) -> Iterator[tuple[int, int, bytes]]:
-        """The units' bytes in as few reads as their places allow."""
-        if not units:
-            return
-        starts = self._offsets[list(units)]
-        ends = starts + self._sizes[list(units)]
-        breaks = np.flatnonzero((starts[1:] - ends[:-1] > GAP_BYTES) | (starts[1:] < ends[:-1]))
-        edges = [0, *(breaks + 1).tolist(), len(units)]
-        for first, after in zip(edges, edges[1:], strict=False):
-            start, end = int(starts[first]), int(ends[after - 1])
-            yield first, after - 1, self._read_bytes(start, end - start, units[first])
-
-    def _read_bytes(self, offset: int, size: int, unit: int) -> bytes:
+    def _read_bytes(self, offset: int, size: int) -> bytes:
         if self._descriptor < 0:
             self._descriptor = self._opened()
         data = os.pread(self._descriptor, size, offset)

@@ -85,8 +85,9 @@ class OpencvDecoder:
         for frame, positions in visits(frames):
             bgr = self._decode(frame)
             check_size(self._request, NAME, frame, bgr.shape)
+            rgb = self._cv2.cvtColor(bgr, self._cv2.COLOR_BGR2RGB)
             for position in positions:
-                self._cv2.cvtColor(bgr, self._cv2.COLOR_BGR2RGB, dst=out[position])
+                out[position][...] = rgb  # cvtColor's own dst is replaced where it doesn't fit
 
     def close(self) -> None:
         """Release the capture."""
