@@ -28,6 +28,19 @@ NO_AV1 = (
 )  # fmt: skip
 
 
+class TestIndexed(BackendContract):
+    name = "indexed"
+    package = "av"
+    refuses: ClassVar[Mapping[str, str]] = {
+        # Without times that tell frames apart, their packets aren't known.
+        **dict.fromkeys(BY_TIMESTAMP, "from the start of the file"),
+        "mjpeg.avi": "piece by piece",
+        "rgb.mkv": "piece by piece",
+        # Its decoder guesses the encoder's faults from what it saw before, over a reset too.
+        "mpeg4.mp4": "piece by piece",
+    }
+
+
 class TestPyav(BackendContract):
     name = "pyav"
     package = "av"

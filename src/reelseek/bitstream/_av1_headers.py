@@ -34,7 +34,7 @@ class FrameType(IntEnum):
 FRAME_TYPES = tuple(FrameType)
 
 
-class Unproven(ValueError):
+class UnprovenError(ValueError):
     """The stream uses something whose dependencies aren't followed; the text says what."""
 
 
@@ -178,7 +178,7 @@ class Slots:
 
         Raises:
             EOFError: The header ends too soon.
-            Unproven: It refers to a slot that holds nothing, or to something not followed here.
+            UnprovenError: It refers to an empty slot, or to something not followed here.
         """
         try:
             header = self._read(BitReader(payload[:SHORT_HEADER_BYTES]), sequence)
@@ -204,10 +204,7 @@ class Slots:
         else:
             bits.take(1)  # showable_frame
         is_shown_key = frame_type is FrameType.KEY and shows
-        if frame_type is FrameType.SWITCH or is_shown_key:
-            is_resilient = True
-        else:
-            is_resilient = bits.flag()
+        is_resilient = frame_type is FrameType.SWITCH or is_shown_key or bits.flag()
         if is_shown_key:
             self._slots = [None] * NUM_SLOTS
         order_hint = self._read_identity(bits, sequence, frame_type)
@@ -226,7 +223,7 @@ class Slots:
     def _existing(self, slot: int) -> FrameHeader:
         stored = self._slots[slot]
         if stored is None:
-            raise Unproven("shows a reference that isn't there")
+            raise UnprovenError("shows a reference that isn't there")
         # 7.21: showing a key frame loads it into every slot.
         writes = ALL_SLOTS if stored.frame_type is FrameType.KEY else 0
         return FrameHeader(stored.frame_type, True, slot, 1 << slot, writes, stored.order_hint)
@@ -237,9 +234,7 @@ class Slots:
             bits.take(sequence.presentation_time_bits)
 
     @staticmethod
-    def _read_identity(
-        bits: BitReader, sequence: SequenceHeader, frame_type: FrameType
-    ) -> int:
+    def _read_identity(bits: BitReader, sequence: SequenceHeader, frame_type: FrameType) -> int:
         """From disable_cdf_update to order_hint."""
         bits.take(1)  # disable_cdf_update
         tools = sequence.screen_content_tools
@@ -259,7 +254,7 @@ class Slots:
         for idc, has_model in sequence.operating_points:
             if has_model:
                 if idc:
-                    raise Unproven("has a decoder model for layers")
+                    raise UnprovenError("has a decoder model for layers")
                 bits.take(sequence.buffer_removal_time_bits)
 
     def _check_order_hints(self, bits: BitReader, sequence: SequenceHeader) -> None:
@@ -267,7 +262,7 @@ class Slots:
         for slot in self._slots:
             hint = bits.take(sequence.order_hint_bits)
             if slot is not None and slot.order_hint != hint:
-                raise Unproven("announces a lost reference")
+                raise UnprovenError("announces a lost reference")
 
     def _read_references(self, bits: BitReader, sequence: SequenceHeader, order_hint: int) -> int:
         is_short = bool(sequence.order_hint_bits) and bits.flag()
@@ -286,7 +281,7 @@ class Slots:
         for slot in references:
             reads |= 1 << slot
             if self._slots[slot] is None:
-                raise Unproven("reads a reference that isn't there")
+                raise UnprovenError("reads a reference that isn't there")
         return reads
 
     def _short_references(
@@ -297,7 +292,7 @@ class Slots:
         hints = []
         for slot in self._slots:
             if slot is None:
-                raise Unproven("signals references briefly while one isn't there")
+                raise UnprovenError("signals references briefly while one isn't there")
             distance = (slot.order_hint - order_hint) & (2 * half - 1)
             hints.append(half + (distance - 2 * half if distance >= half else distance))
         chosen: list[int] = [-1] * REFS_PER_FRAME

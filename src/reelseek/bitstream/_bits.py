@@ -38,7 +38,7 @@ class BitReader:
         return (value + 1) // 2 if value % 2 else -(value // 2)
 
     def uvlc(self) -> int:
-        """A variable-length number: uvlc() in AV1, 4.10.3."""
+        """A variable-length number, as AV1 4.10.3 writes it."""
         zeros = 0
         while not self.take(1):
             zeros += 1

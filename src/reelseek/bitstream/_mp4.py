@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -204,7 +205,7 @@ def _sample_entry(data: bytes, box: _Box) -> tuple[str, int, int, bytes]:
         raise Mp4Error("stsd", box.start, "its sample entry is too short")
     width, height = np.frombuffer(data, ">u2", 2, entry.start + 24).tolist()
     configuration = b""
-    for child in _boxes(data, inner, entry.end - (entry.end - inner) % 8 * 0):
+    for child in _boxes(data, inner, entry.end):
         if child.kind in CONFIGURATIONS:
             configuration = data[child.start : child.end]
     return _name(entry.kind), width, height, configuration
@@ -269,9 +270,7 @@ def _sync(data: bytes, box: _Box | None, count: int) -> NDArray[np.bool_]:
     return is_sync
 
 
-def _offsets(
-    data: bytes, found: dict[bytes, _Box], size: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _offsets(data: bytes, found: dict[bytes, _Box], size: NDArray[np.int64]) -> NDArray[np.int64]:
     """stsc with stco or co64, 8.7.4 and 8.7.5: each sample's position in the file."""
     wide = b"co64" in found
     box = found.get(b"co64") or found.get(b"stco")
@@ -288,7 +287,8 @@ def _offsets(
     before = np.concatenate([[0], np.cumsum(size)])[:-1]
     first_of_chunk = np.concatenate([[0], np.cumsum(per_chunk)])[:-1]
     starts = chunks.astype(np.int64) - before[np.minimum(first_of_chunk, max(len(size) - 1, 0))]
-    return np.repeat(starts, per_chunk) + before
+    offsets: NDArray[np.int64] = np.repeat(starts, per_chunk) + before
+    return offsets
 
 
 def _samples_per_chunk(data: bytes, box: _Box, num_chunks: int) -> NDArray[np.int64]:
@@ -318,10 +318,10 @@ def _bounded(count: int, box: _Box) -> int:
 
 
 def _numbers(
-    data: bytes, box: _Box, at: int, count: int, kind: str | np.dtype[np.void]
-) -> NDArray[np.void]:
+    data: bytes, box: _Box, at: int, count: int, kind: str | np.dtype[Any]
+) -> NDArray[Any]:
     """A table of a box; damage where it doesn't fit into the box."""
-    dtype: np.dtype[np.void] = np.dtype(kind)
+    dtype: np.dtype[Any] = np.dtype(kind)
     if at + count * dtype.itemsize > box.end:
         name = data[box.start - 4 : box.start].decode("latin-1")
         raise Mp4Error(name, box.start, f"its {count} entries don't fit into it")

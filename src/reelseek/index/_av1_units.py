@@ -1,4 +1,4 @@
-"""AV1 units: the frames of each temporal unit, with the reference slots that they read and write."""
+"""AV1 units: the frames of each temporal unit, and the reference slots that each uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reelseek.bitstream._av1_headers import (
     FrameType,
     SequenceHeader,
     Slots,
-    Unproven,
+    UnprovenError,
     read_sequence_header,
 )
 from reelseek.bitstream._obu import ObuType, iter_obus
@@ -42,8 +42,8 @@ class Av1Units:
             return
         try:
             self._add(data, offset)
-        except (Unproven, EOFError, ValueError) as exc:
-            self.why_not = f"a frame {exc}" if isinstance(exc, Unproven) else "damaged headers"
+        except (UnprovenError, EOFError, ValueError) as exc:
+            self.why_not = f"a frame {exc}" if isinstance(exc, UnprovenError) else "damaged headers"
 
     def _add(self, data: bytes, offset: int) -> None:
         shown = 0
@@ -52,14 +52,16 @@ class Av1Units:
         flag = int(UnitFlag.STARTS_PACKET)
         for kind, start, payload, end in iter_obus(data):
             if data[start] & 0x04:
-                raise Unproven("belongs to a layer")
+                raise UnprovenError("belongs to a layer")
             if kind == ObuType.SEQUENCE_HEADER:
                 self._take_sequence(data[start:end], data[payload:end])
                 has_sequence = True
             elif kind in (ObuType.FRAME, ObuType.FRAME_HEADER):
                 if self._sequence is None:
-                    raise Unproven("comes before any sequence header")
-                header = self._slots.read_frame_header(data[payload : payload + LONG_HEADER_BYTES], self._sequence)
+                    raise UnprovenError("comes before any sequence header")
+                header = self._slots.read_frame_header(
+                    data[payload : payload + LONG_HEADER_BYTES], self._sequence
+                )
                 is_entry = header.frame_type is FrameType.KEY and header.shows
                 is_entry = is_entry and header.shows_slot < 0 and has_sequence
                 self.offset.append(offset + start)
@@ -78,19 +80,19 @@ class Av1Units:
                     opened = -1
             elif kind == ObuType.TILE_GROUP:
                 if opened < 0:
-                    raise Unproven("has tile groups apart from its header")
+                    raise UnprovenError("has tile groups apart from its header")
                 self.size[opened] = offset + end - self.offset[opened]
             elif kind in (ObuType.TILE_LIST, ObuType.REDUNDANT_FRAME_HEADER):
-                raise Unproven("has OBUs for large scale tiles, or a header sent twice")
+                raise UnprovenError("has OBUs for large scale tiles, or a header sent twice")
         if shown != 1:
-            raise Unproven(f"is one of {shown} that a temporal unit shows")
+            raise UnprovenError(f"is one of {shown} that a temporal unit shows")
 
     def _take_sequence(self, whole: bytes, payload: bytes) -> None:
         if whole == self.sequence_bytes:
             return
         if self.sequence_bytes:
-            raise Unproven("comes after another sequence header than the first")
+            raise UnprovenError("comes after another sequence header than the first")
         sequence = read_sequence_header(payload)
         if sequence.has_layers:
-            raise Unproven("belongs to a layer")
+            raise UnprovenError("belongs to a layer")
         self._sequence, self.sequence_bytes = sequence, whole

@@ -46,7 +46,9 @@ def _pruning_of(codec: str, table: FrameTable) -> Pruning:
 
 def _packets(path: str, table: FrameTable) -> Iterator[bytes]:
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        for offset, size in zip(table.packet_offset.tolist(), table.packet_size.tolist(), strict=True):
+        for offset, size in zip(
+            table.packet_offset.tolist(), table.packet_size.tolist(), strict=True
+        ):
             yield data[offset : offset + size]
 
 

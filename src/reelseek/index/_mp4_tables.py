@@ -1,0 +1,164 @@
+"""Building the frame table from an MP4 file's sample tables, without a demuxer.
+
+The tables suffice for the files that encoders write: one video track, one sample entry, no
+fragments, and an edit list that hides nothing. Everything else is left to the demux pass, whose
+result this one must equal.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from reelseek.bitstream._mp4 import Edit, Movie, Mp4Error, VideoTrack, read_moov
+from reelseek.index._packets import Look, Packets, packet_reader
+from reelseek.types import Orientation, StreamInfo
+
+CODECS = {"avc1": "h264", "hvc1": "hevc", "hev1": "hevc", "av01": "av1", "vp09": "vp9"}
+DECODERS = {"av1": "libdav1d"}
+CONTAINER = "mov,mp4,m4a,3gp,3g2,mj2"
+"""What FFmpeg calls it."""
+MAX_MOOV_BYTES = 1 << 30
+NORMAL_SPEED = 0x10000
+FIRST_FRAME_PACKETS = 64
+
+
+def read_sample_tables(path: str) -> tuple[StreamInfo, Packets] | None:
+    """The stream and its packets, as a demux pass would list them.
+
+    Returns:
+        None where the sample tables don't suffice, for whatever reason.
+    """
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        moov = _read_moov(file.fileno(), size)
+        if moov is None:
+            return None
+        try:
+            movie = read_moov(moov)
+        except (Mp4Error, IndexError, ValueError):
+            return None
+        if not _suffices(movie, size):
+            return None
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _packets(movie.videos[0], data)
+
+
+def _read_moov(descriptor: int, size: int) -> bytes | None:
+    """The content of the moov box; None where there is none among the top-level boxes."""
+    position = 0
+    while position + 8 <= size:
+        head = os.pread(descriptor, 16, position)
+        length, start = int.from_bytes(head[:4], "big"), 8
+        if length == 1:
+            length, start = int.from_bytes(head[8:16], "big"), 16
+        elif length == 0:
+            length = size - position
+        if length < start or position + length > size:
+            return None
+        if head[4:8] == b"moov":
+            if length > MAX_MOOV_BYTES:
+                return None
+            return os.pread(descriptor, length - start, position + start)
+        position += length
+    return None
+
+
+def _suffices(movie: Movie, file_size: int) -> bool:
+    if movie.is_fragmented or len(movie.videos) != 1:
+        return False
+    track = movie.videos[0]
+    if track.format not in CODECS or not track.configuration or track.has_sample_groups:
+        return False
+    if len(track.size) == 0 or track.size.min() <= 0 or track.duration[:-1].min(initial=1) <= 0:
+        return False
+    if track.offset.min() < 0 or (track.offset + track.size).max() > file_size:
+        return False
+    if track.composition.min() < 0:
+        return False
+    # Without composition offsets, B-frames may hide behind decoding times: FFmpeg looks for them.
+    if CODECS[track.format] in ("h264", "hevc") and not track.composition.any():
+        return False
+    return _hides_nothing(movie, track)
+
+
+def _hides_nothing(movie: Movie, track: VideoTrack) -> bool:
+    """True where the edit list shows every sample, from the first one's time on."""
+    pts = track.dts + track.composition
+    if not track.edits:
+        return int(pts.min()) == 0
+    if len(track.edits) != 1:
+        return False
+    edit: Edit = track.edits[0]
+    end = edit.media_time + edit.duration * track.timescale // max(movie.timescale, 1)
+    return (
+        edit.rate == NORMAL_SPEED and edit.media_time == int(pts.min()) and int(pts.max()) < end
+    )
+
+
+def _packets(track: VideoTrack, data: mmap.mmap) -> tuple[StreamInfo, Packets] | None:
+    codec = CODECS[track.format]
+    shift = track.edits[0].media_time if track.edits else 0
+    packets = Packets(
+        pts=(track.dts + track.composition - shift).tolist(),
+        dts=(track.dts - shift).tolist(),
+        duration=track.duration.tolist(),
+        offset=track.offset.tolist(),
+        size=track.size.tolist(),
+        is_key=track.is_sync.tolist(),
+        configuration=track.configuration,
+    )
+    look: Callable[[bytes, bool, set[str]], Look] = packet_reader(codec, track.configuration)
+    for offset, size, is_key in zip(packets.offset, packets.size, packets.is_key, strict=True):
+        packets.add_look(look(data[offset : offset + size], is_key, packets.doubts), is_hidden=False)
+    if not all(packets.is_shown) or any(packets.is_damaged) or packets.doubts:
+        return None
+    frame = _first_frame(codec, packets, data)
+    if frame is None:
+        return None
+    return _stream_info(track, codec, frame), packets
+
+
+def _first_frame(codec: str, packets: Packets, data: mmap.mmap) -> Any:
+    """The first picture that the decoder puts out; None where it puts out none."""
+    import av
+
+    context: Any = av.CodecContext.create(DECODERS.get(codec, codec), "r")
+    context.extradata = packets.configuration
+    context.thread_count = 1
+    places = list(zip(packets.offset, packets.size, strict=True))[:FIRST_FRAME_PACKETS]
+    try:
+        for offset, size in places:
+            for picture in context.decode(av.Packet(data[offset : offset + size])):
+                return picture
+        return next(iter(context.decode(None)), None)
+    except av.error.FFmpegError:
+        return None
+
+
+def _stream_info(track: VideoTrack, codec: str, frame: Any) -> StreamInfo | None:
+    try:
+        orientation = Orientation.from_display_matrix(track.matrix)
+    except ValueError:
+        return None
+    width, height = frame.width, frame.height
+    if orientation.swaps_axes:
+        width, height = height, width
+    total = int(track.duration.sum())
+    return StreamInfo(
+        container=CONTAINER,
+        codec=codec,
+        width=width,
+        height=height,
+        pixel_format=frame.format.name,
+        color_matrix=int(frame.colorspace),
+        orientation=orientation,
+        time_base=Fraction(1, track.timescale),
+        average_fps=Fraction(track.timescale * len(track.size), total) if total else None,
+        num_frames_from_header=len(track.size),
+    )
