@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from reelseek.errors import BackendUnavailableError
 
@@ -63,12 +63,26 @@ def prepare_wheel_ffmpeg() -> tuple[Path, ...]:
     originals = _originals(source)
     target = _cache_folder() / f"ffmpeg-{_key(source, originals)}"
     paths = tuple(target / _soname(originals[name]) for name in LOAD_ORDER)
-    if not target.is_dir():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{target}.lock", timeout=PREPARE_TIMEOUT_SECONDS):
-            if not target.is_dir():
-                _make_copies(originals, source, target)
+    try:
+        _make_once(originals, source, target)
+    except (OSError, Timeout, subprocess.TimeoutExpired) as exc:
+        raise BackendUnavailableError(
+            "the copies of PyAV's FFmpeg that torchcodec needs can't be made",
+            remedy="Set REELSEEK_CACHE to a folder that can be written to, or install FFmpeg 7",
+            path=target.parent,
+            backend="torchcodec",
+            detail=str(exc),
+        ) from exc
     return paths
+
+
+def _make_once(originals: Mapping[str, Path], source: Path, target: Path) -> None:
+    if target.is_dir():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{target}.lock", timeout=PREPARE_TIMEOUT_SECONDS):
+        if not target.is_dir():
+            _make_copies(originals, source, target)
 
 
 def _cache_folder() -> Path:
