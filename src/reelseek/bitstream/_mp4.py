@@ -75,6 +75,8 @@ class VideoTrack:
     """(N,) ticks until the next decoding time."""
     is_sync: NDArray[np.bool_]
     """(N,) True for sync samples."""
+    has_sample_groups: bool
+    """True where sample groups may mark further random access points, 8.9."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,7 @@ def _read_track(data: bytes, trak: _Box) -> VideoTrack | None:
         composition=_composition(data, found.get(b"ctts"), len(size)),
         duration=duration,
         is_sync=_sync(data, found.get(b"stss"), len(size)),
+        has_sample_groups=b"sbgp" in found,
     )
 
 

@@ -7,16 +7,13 @@ result this one must equal.
 
 from __future__ import annotations
 
-import mmap
-import os
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from reelseek.bitstream._mp4 import Edit, Movie, Mp4Error, VideoTrack, read_moov
 from reelseek.index._packets import Look, Packets, packet_reader
+from reelseek.index._places import PacketPlaces
 from reelseek.types import Orientation, StreamInfo
 
 CODECS = {"avc1": "h264", "hvc1": "hevc", "hev1": "hevc", "av01": "av1", "vp09": "vp9"}
@@ -34,26 +31,24 @@ def read_sample_tables(path: str) -> tuple[StreamInfo, Packets] | None:
     Returns:
         None where the sample tables don't suffice, for whatever reason.
     """
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        moov = _read_moov(file.fileno(), size)
+    with PacketPlaces(path) as places:
+        moov = _read_moov(places)
         if moov is None:
             return None
         try:
             movie = read_moov(moov)
         except (Mp4Error, IndexError, ValueError):
             return None
-        if not _suffices(movie, size):
+        if not _suffices(movie, places.size()):
             return None
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return _packets(movie.videos[0], data)
+        return _packets(movie.videos[0], places)
 
 
-def _read_moov(descriptor: int, size: int) -> bytes | None:
+def _read_moov(places: PacketPlaces) -> bytes | None:
     """The content of the moov box; None where there is none among the top-level boxes."""
-    position = 0
+    position, size = 0, places.size()
     while position + 8 <= size:
-        head = os.pread(descriptor, 16, position)
+        head = places.read(position, 16)
         length, start = int.from_bytes(head[:4], "big"), 8
         if length == 1:
             length, start = int.from_bytes(head[8:16], "big"), 16
@@ -64,7 +59,7 @@ def _read_moov(descriptor: int, size: int) -> bytes | None:
         if head[4:8] == b"moov":
             if length > MAX_MOOV_BYTES:
                 return None
-            return os.pread(descriptor, length - start, position + start)
+            return places.read(position + start, length - start)
         position += length
     return None
 
@@ -96,12 +91,10 @@ def _hides_nothing(movie: Movie, track: VideoTrack) -> bool:
         return False
     edit: Edit = track.edits[0]
     end = edit.media_time + edit.duration * track.timescale // max(movie.timescale, 1)
-    return (
-        edit.rate == NORMAL_SPEED and edit.media_time == int(pts.min()) and int(pts.max()) < end
-    )
+    return edit.rate == NORMAL_SPEED and edit.media_time == int(pts.min()) and int(pts.max()) < end
 
 
-def _packets(track: VideoTrack, data: mmap.mmap) -> tuple[StreamInfo, Packets] | None:
+def _packets(track: VideoTrack, places: PacketPlaces) -> tuple[StreamInfo, Packets] | None:
     codec = CODECS[track.format]
     shift = track.edits[0].media_time if track.edits else 0
     packets = Packets(
@@ -111,30 +104,35 @@ def _packets(track: VideoTrack, data: mmap.mmap) -> tuple[StreamInfo, Packets] |
         offset=track.offset.tolist(),
         size=track.size.tolist(),
         is_key=track.is_sync.tolist(),
-        configuration=track.configuration,
+        configuration=b"" if codec == "vp9" else track.configuration,  # as FFmpeg has it
     )
     look: Callable[[bytes, bool, set[str]], Look] = packet_reader(codec, track.configuration)
     for offset, size, is_key in zip(packets.offset, packets.size, packets.is_key, strict=True):
-        packets.add_look(look(data[offset : offset + size], is_key, packets.doubts), is_hidden=False)
-    if not all(packets.is_shown) or any(packets.is_damaged) or packets.doubts:
+        seen = look(places.read(offset, size), is_key, packets.doubts)
+        packets.add_look(seen, is_hidden=False)
+    # A sync sample that is no entry may be damage, or an open GOP: FFmpeg looks closer.
+    if packets.is_key != packets.is_entry or packets.doubts:
         return None
-    frame = _first_frame(codec, packets, data)
+    if not all(packets.is_shown) or any(packets.is_damaged):
+        return None
+    frame = _first_frame(codec, packets, places)
     if frame is None:
         return None
-    return _stream_info(track, codec, frame), packets
+    info = _stream_info(track, codec, frame)
+    return None if info is None else (info, packets)
 
 
-def _first_frame(codec: str, packets: Packets, data: mmap.mmap) -> Any:
+def _first_frame(codec: str, packets: Packets, places: PacketPlaces) -> Any:
     """The first picture that the decoder puts out; None where it puts out none."""
     import av
 
     context: Any = av.CodecContext.create(DECODERS.get(codec, codec), "r")
     context.extradata = packets.configuration
     context.thread_count = 1
-    places = list(zip(packets.offset, packets.size, strict=True))[:FIRST_FRAME_PACKETS]
+    first = list(zip(packets.offset, packets.size, strict=True))[:FIRST_FRAME_PACKETS]
     try:
-        for offset, size in places:
-            for picture in context.decode(av.Packet(data[offset : offset + size])):
+        for offset, size in first:
+            for picture in context.decode(av.Packet(places.read(offset, size))):
                 return picture
         return next(iter(context.decode(None)), None)
     except av.error.FFmpegError:

@@ -1,8 +1,12 @@
-"""Where packets that a demuxer returned lie in the file."""
+"""Where packets lie in a file, and reading them there.
+
+By ``pread``, not by mapping: a mapped file that is cut meanwhile ends the process.
+"""
 
 from __future__ import annotations
 
-import mmap
+import os
+from types import TracebackType
 
 SEARCHED_BYTES = 64
 """How far after the position that a demuxer gives a packet's bytes may start: Matroska's position
@@ -10,18 +14,37 @@ is its block's, which has a header of its own."""
 
 
 class PacketPlaces:
-    """Finds packets' bytes in a file, and proves it by comparing them."""
+    """Reads packets' bytes in a file, and finds them."""
 
     def __init__(self, path: str) -> None:
-        with open(path, "rb") as file:
-            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Bytes of the file; fewer where it ends."""
+        return os.pread(self._descriptor, size, offset)
+
+    def size(self) -> int:
+        """The file's size in bytes."""
+        return os.fstat(self._descriptor).st_size
 
     def find(self, data: bytes, position: int | None) -> int:
         """The offset of these bytes; -1 where they aren't stored like this near the position."""
         if position is None or position < 0:
             return -1
-        return self._bytes.find(data, position, position + SEARCHED_BYTES + len(data))
+        found = self.read(position, SEARCHED_BYTES + len(data)).find(data)
+        return position + found if found >= 0 else -1
 
     def close(self) -> None:
-        """Give back the mapping."""
-        self._bytes.close()
+        """Close the file."""
+        os.close(self._descriptor)
+
+    def __enter__(self) -> PacketPlaces:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.close()

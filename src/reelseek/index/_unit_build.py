@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from reelseek.bitstream import iter_nals, nal_format_of
 from reelseek.index._av1_units import Av1Units
+from reelseek.index._places import PacketPlaces
 from reelseek.index._table import FrameTable
 from reelseek.index._units import UNIT, Pruning, UnitFlag, UnitTable
 
@@ -45,11 +45,11 @@ def _pruning_of(codec: str, table: FrameTable) -> Pruning:
 
 
 def _packets(path: str, table: FrameTable) -> Iterator[bytes]:
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    with PacketPlaces(path) as places:
         for offset, size in zip(
             table.packet_offset.tolist(), table.packet_size.tolist(), strict=True
         ):
-            yield data[offset : offset + size]
+            yield places.read(offset, size)
 
 
 def _of_frames(path: str, table: FrameTable) -> UnitTable | str:

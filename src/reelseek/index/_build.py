@@ -1,0 +1,226 @@
+"""Building the frame table, without decoding where the packets prove it.
+
+One packet is one displayed frame, in the order of presentation timestamps, for the codecs and
+containers below under the conditions that ``_why_unproven`` checks. Everything else is counted by
+decoding the file once from start to end, which is the definition of a frame's number.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reelseek.errors import NotAVideoError
+from reelseek.index._demux import decoded_times, demux
+from reelseek.index._mp4_tables import read_sample_tables
+from reelseek.index._packets import UNEVEN, Packets
+from reelseek.index._source import check_is_file
+from reelseek.index._table import NO_PTS, FrameTable
+from reelseek.types import StreamInfo
+
+ONE_PACKET_ONE_FRAME = frozenset({"h264", "hevc", "av1", "vp8", "vp9", "mjpeg", "png", "ffv1"})
+REORDERING = frozenset({"h264", "hevc"})
+"""Codecs whose packets may come in another order than their frames are displayed in."""
+STORES_TIMES = frozenset({"mov", "matroska", "nut", "flv", "ivf"})
+"""Containers that store every packet's presentation timestamp, by the first of FFmpeg's names.
+In the others FFmpeg guesses some of them as it reads, and guesses differently after a seek."""
+STORES_DECODE_TIMES = frozenset({"avi", "asf"})
+"""Containers whose timestamps are exact too where decoding order is display order."""
+ALL_INTRA = frozenset({"mjpeg", "png", "ffv1"})
+
+
+def index_video(path: str) -> FrameTable:
+    """Build the frame table of a video file.
+
+    From the sample tables of an MP4 file where they suffice, else by a demux pass.
+
+    Args:
+        path: A local file.
+
+    Raises:
+        VideoNotFoundError: There is no such file.
+        NotAVideoError: The file is no video, or holds no video stream or no frame.
+        CorruptVideoError: The file's index is missing or damaged.
+    """
+    check_is_file(path)
+    found = read_sample_tables(path)
+    info, packets = found if found is not None else demux(path)
+    return table_of(path, info, packets)
+
+
+def table_of(path: str, info: StreamInfo, packets: Packets) -> FrameTable:
+    """The frame table of a stream's packets."""
+    why_unproven = _why_unproven(info, packets)
+    if why_unproven:
+        return _count_by_decoding(path, info, packets, why_unproven)
+    return _table_of_packets(path, info, packets)
+
+
+def _why_unproven(info: StreamInfo, packets: Packets) -> str:
+    """Why packets can't be numbered without decoding; empty where they can."""
+    if info.codec not in ONE_PACKET_ONE_FRAME:
+        return f"the codec {info.codec}"
+    if not _stores_times(info):
+        return f"timestamps that the container {info.container} doesn't store"
+    if NO_PTS in packets.pts:
+        return "packets without timestamps"
+    if len(set(packets.pts)) != len(packets.pts):
+        return "several packets with one timestamp"
+    if not _times_fit_decoding_order(info, packets):
+        return "timestamps in another order than the decoder's"
+    return "; ".join(sorted(packets.doubts))
+
+
+def _stores_times(info: StreamInfo) -> bool:
+    """True where a packet's timestamp is the same however it is reached."""
+    container = info.container.split(",", 1)[0]
+    if container in STORES_DECODE_TIMES:
+        return info.codec in ALL_INTRA
+    return container in STORES_TIMES
+
+
+def _times_fit_decoding_order(info: StreamInfo, packets: Packets) -> bool:
+    """False where frames certainly come out in another order than their timestamps say."""
+    shown = np.flatnonzero(packets.is_shown)
+    pts = np.array(packets.pts, np.int64)[shown]
+    ascends = bool(np.all(np.diff(pts) > 0))
+    if info.codec not in REORDERING:
+        return ascends
+    dts = np.array(packets.dts, np.int64)[shown]
+    if packets.decoder_reorders and ascends and len(pts) > 1 and np.array_equal(pts, dts):
+        return False  # decoding times were written in place of presentation times
+    # A decoder puts out all pictures before an entry ahead of the entry and what follows it.
+    ahead = np.maximum.accumulate(pts)[:-1]
+    behind = np.minimum.accumulate(pts[::-1])[::-1][1:]
+    starts = np.array(packets.is_entry, bool)[shown][1:]
+    return bool(np.all(ahead[starts] < behind[starts]))
+
+
+def _table_of_packets(path: str, info: StreamInfo, packets: Packets) -> FrameTable:
+    pts = np.array(packets.pts, np.int64)
+    shown = np.flatnonzero(packets.is_shown)
+    shown = shown[np.argsort(pts[shown], kind="stable")]
+    listed = info.num_frames_from_header or 0
+    is_cut_short = packets.lost_bytes or len(packets.pts) < listed
+    notes = []
+    if is_cut_short:
+        # A packet that was lost has pts >= dts > the last dts: no frame up to there is missing.
+        shown = shown[pts[shown] <= max(packets.dts)]
+        notes.append(f"cut short: {len(shown)} frames can be read" + f" of {listed}" * bool(listed))
+    if len(shown) == 0:
+        raise NotAVideoError(
+            "no frame of the stream is displayed",
+            remedy="Record it again, or copy it again from its source",
+            path=path,
+        )
+    return _table(info, packets, shown, pts[shown], is_cut_short=is_cut_short, notes=notes)
+
+
+def _table(
+    info: StreamInfo,
+    packets: Packets,
+    position: NDArray[np.int64],
+    pts: NDArray[np.int64],
+    *,
+    is_cut_short: bool = False,
+    notes: list[str],
+) -> FrameTable:
+    """Put the table together; ``position`` is each frame's packet, or -1 where it isn't known."""
+    known = position >= 0
+    duration = np.where(known, np.array(packets.duration, np.int64)[position], 0)
+    is_key = np.where(known, np.array(packets.is_key, bool)[position], False)
+    entry = _entries(packets, position)
+    return FrameTable(
+        stream=info,
+        pts=pts,
+        duration=_filled_durations(pts, duration),
+        is_key=is_key,
+        entry=entry,
+        is_damaged=_is_damaged(packets, entry, position),
+        packet_pts=np.array(packets.pts, np.int64),
+        packet_dts=np.array(packets.dts, np.int64),
+        packet_offset=np.array(packets.offset, np.int64),
+        packet_size=np.array(packets.size, np.int64),
+        configuration=packets.configuration,
+        decode_position=position,
+        has_partial_keys=any(
+            key and not entry for key, entry in zip(packets.is_key, packets.is_entry, strict=True)
+        ),
+        has_one_size=len(packets.sizes - {b""}) <= 1,
+        is_first_video=packets.is_first_video,
+        is_cut_short=is_cut_short,
+        notes=tuple(notes),
+    )
+
+
+def _entries(packets: Packets, position: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The last packet from which decoding reaches each frame exactly; -1 for "the start".
+
+    A frame that is shown before the key frame which precedes it in the stream (a leading picture)
+    may need frames from before that key frame, so it is decoded from an earlier one.
+    """
+    entries = np.flatnonzero(packets.is_entry)
+    pts = np.array(packets.pts, np.int64)
+    nearest = np.searchsorted(entries, position, side="right") - 1
+    for _ in range(len(entries)):
+        leading = (nearest >= 0) & (pts[entries[np.maximum(nearest, 0)]] > pts[position])
+        if not leading.any():
+            break
+        nearest[leading] -= 1
+    found = entries[np.maximum(nearest, 0)] if len(entries) else np.full(len(position), -1)
+    return np.where((nearest >= 0) & (position >= 0), found, -1)
+
+
+def _is_damaged(
+    packets: Packets, entry: NDArray[np.int64], position: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """True for a frame where a packet from its entry up to itself is damaged."""
+    before = np.concatenate(([0], np.cumsum(packets.is_damaged)))
+    on_the_way = before[position + 1] - before[np.maximum(entry, 0)]
+    return np.where(position >= 0, on_the_way > 0, False)
+
+
+def _filled_durations(pts: NDArray[np.int64], duration: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A frame stays on display until the next one appears; the last keeps its own duration."""
+    if len(pts) == 0 or NO_PTS in pts:
+        return duration
+    until_next = np.append(np.diff(pts), duration[-1])
+    if until_next[-1] <= 0:
+        until_next[-1] = until_next[-2] if len(pts) > 1 else 1
+    filled: NDArray[np.int64] = np.maximum(until_next, 0)
+    return filled
+
+
+def _count_by_decoding(
+    path: str, info: StreamInfo, packets: Packets, why_unproven: str
+) -> FrameTable:
+    """Number the frames by decoding the whole file once."""
+    pts, ended_early = decoded_times(path)
+    is_cut_short = packets.lost_bytes or ended_early
+    if not pts:
+        raise NotAVideoError(
+            "no frame of the stream can be decoded",
+            remedy="Copy it again from its source; `reelseek probe` says what each decoder makes "
+            "of it",
+            path=path,
+        )
+    notes = [f"numbered by decoding the whole file once: {why_unproven}"]
+    if is_cut_short:
+        notes.append(f"cut short or damaged: {len(pts)} frames can be read")
+    seekable = _stores_times(info) and UNEVEN not in packets.doubts
+    position = _positions(packets, pts) if seekable else np.full(len(pts), -1, np.int64)
+    return _table(
+        info, packets, position, np.array(pts, np.int64), is_cut_short=is_cut_short, notes=notes
+    )
+
+
+def _positions(packets: Packets, pts: list[int]) -> NDArray[np.int64]:
+    """Each frame's packet by its timestamp; -1 for all where timestamps don't tell them apart."""
+    packet_of = {value: position for position, value in enumerate(packets.pts)}
+    ascending = all(sooner < later for sooner, later in itertools.pairwise(pts))
+    told_apart = ascending and NO_PTS not in pts and len(packet_of) == len(packets.pts)
+    if not told_apart or not all(value in packet_of for value in pts):
+        return np.full(len(pts), -1, np.int64)
+    return np.array([packet_of[value] for value in pts], np.int64)
