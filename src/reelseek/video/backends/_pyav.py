@@ -49,7 +49,7 @@ class PyavDecoder:
         self._writer = RgbWriter(request, NAME)
         self._packet_of = {int(pts): n for n, pts in enumerate(self._table.packet_pts)}
         self._frames: Iterator[Any] = iter(())
-        self._open()
+        self._open(is_strict=self._is_strict_for(0))
 
     def read(self, frames: Sequence[int], out: Targets) -> None:
         """Decode frames by number into ``out``."""
@@ -64,12 +64,22 @@ class PyavDecoder:
         self._frames = iter(())  # drops the generator, which holds the container
         self._container.close()
 
-    def _open(self) -> None:
+    def _is_strict_for(self, frame: int) -> bool:
+        """True where damage on the way to a frame is an error.
+
+        FFmpeg conceals damage, and what it shows then depends on where decoding started. It is
+        left to do so only where decoding starts at the start of the file, as for the frames
+        before the first IDR picture, whose references are missing by design.
+        """
+        return self._by_pts and bool(self._table.entry[frame] >= 0)
+
+    def _open(self, *, is_strict: bool) -> None:
+        self._is_strict = is_strict
         self._container = open_container(self._request.path)
         self._stream = best_video_stream(self._container)
         self._stream.codec_context.thread_count = self._request.threads
-        # Damage is reported, not concealed: what is concealed depends on where decoding started.
-        self._stream.codec_context.options = {"err_detect": "explode"}
+        if is_strict:
+            self._stream.codec_context.options = {"err_detect": "explode"}
         self._next = 0  # the first frame, in display order, that can still come out
         self._frames = _decoded(self._container.demux(self._stream))
 
@@ -93,7 +103,7 @@ class PyavDecoder:
 
     def _reaches(self, frame: int) -> bool:
         """True where decoding on gives the frame at no more cost than seeking to it."""
-        if frame < self._next:
+        if frame < self._next or self._is_strict != self._is_strict_for(frame):
             return False
         if not self._by_pts:
             return True
@@ -101,8 +111,10 @@ class PyavDecoder:
 
     def _seek(self, frame: int) -> None:
         entry = int(self._table.entry[frame])
-        if not self._by_pts or entry < 0:
-            self._restart()
+        is_strict = self._is_strict_for(frame)
+        if not is_strict or not self._is_strict:
+            self._restart(is_strict)
+        if not is_strict:
             return
         # Containers index by decoding time (MP4) or presentation time (Matroska).
         for ticks in (self._table.packet_pts[entry], self._table.packet_dts[entry]):
@@ -117,11 +129,11 @@ class PyavDecoder:
                 self._frames = _decoded(itertools.islice(following, entry - landed, None))
                 self._next = 0
                 return
-        self._restart()
+        self._restart(is_strict)
 
-    def _restart(self) -> None:
+    def _restart(self, is_strict: bool) -> None:
         self._container.close()
-        self._open()
+        self._open(is_strict=is_strict)
 
     def _next_until(self, frame: int) -> Any:
         for picture in self._frames:

@@ -22,7 +22,7 @@ from reelseek.errors import (
 )
 from reelseek.index import FrameTable
 from reelseek.native import activate
-from reelseek.video.backends._protocol import OpenRequest, Targets, check_size
+from reelseek.video.backends._protocol import OpenRequest, Targets, check_size, visits
 
 NAME = "torchcodec"
 
@@ -148,29 +148,43 @@ class TorchcodecDecoder:
         """True where frame 0 can be read after a seek away from it."""
         try:
             for frame in (len(self._pts_seconds) - 1, 0):
-                returned = self._decoder.get_frames_at([frame]).pts_seconds
-                self._check_times([frame], returned.numpy())
+                returned = self._decoder.get_frame_at(frame).pts_seconds
+                self._check_times([frame], np.array([returned]))
         except (RuntimeError, IndexError, ValueError):  # DecodeError is a RuntimeError
             return False
         return True
 
     def read(self, frames: Sequence[int], out: Targets) -> None:
         """Decode frames by number into ``out``."""
+        if self._on_cpu:
+            # One at a time, at the same cost: a batch copies frames on torch's OpenMP threads,
+            # which don't exist in a forked process, and it would wait for them for ever.
+            for frame, positions in visits(frames):
+                decoded = self._decoded([frame], self._decoder.get_frame_at, frame)
+                self._check_times([frame], np.array([decoded.pts_seconds]))
+                self._write(decoded.data.numpy(), frame, [out[place] for place in positions])
+        else:
+            batch = self._decoded(frames, self._decoder.get_frames_at, list(frames))
+            self._check_times(frames, batch.pts_seconds.numpy())
+            for place, frame in enumerate(frames):
+                self._write(batch.data[place], frame, [out[place]])
+
+    def _decoded(self, frames: Sequence[int], method: Any, argument: Any) -> Any:
         try:
-            batch = self._decoder.get_frames_at(list(frames))
+            return method(argument)
         except (RuntimeError, IndexError, ValueError) as exc:
             raise CorruptVideoError(
-                f"torchcodec can't decode the way to one of the frames {_few(frames)}",
+                f"torchcodec can't decode the way to {_few(frames)}",
                 remedy="Copy the file again from its source, or leave the episode out",
                 path=self._request.path,
                 frame=frames[0] if len(frames) == 1 else None,
                 backend=NAME,
                 detail=_last_line(exc),
             ) from exc
-        self._check_times(frames, batch.pts_seconds.numpy())
-        pixels = batch.data.numpy() if self._on_cpu else batch.data
-        check_size(self._request, NAME, frames[0], pixels.shape[1:])
-        for target, picture in zip(out, pixels, strict=True):
+
+    def _write(self, picture: Any, frame: int, targets: Sequence[Any]) -> None:
+        check_size(self._request, NAME, frame, picture.shape)
+        for target in targets:
             target[...] = picture
 
     def close(self) -> None:
@@ -193,8 +207,10 @@ class TorchcodecDecoder:
 
 
 def _few(frames: Sequence[int]) -> str:
+    if len(frames) == 1:
+        return "this frame"
     listed = ", ".join(map(str, frames[:4]))
-    return f"{listed}, ... ({len(frames)} in all)" if len(frames) > 4 else listed
+    return f"one of the frames {listed}" + (f", ... ({len(frames)} in all)" * (len(frames) > 4))
 
 
 def _last_line(exc: BaseException) -> str:

@@ -74,6 +74,9 @@ class TorchvisionDecoder:
             )
         if not table.stream.orientation.is_identity:
             raise self._unsupported("it doesn't turn frames for display, as this file asks")
+        odd = table.stream.width % 2 or table.stream.height % 2
+        if odd and "420" in table.stream.pixel_format:
+            raise self._unsupported("its scaler smears colours in pictures of an odd size")
         if not table.is_first_video:
             raise self._unsupported("it reads a file's first video stream, and not the default one")
         self._pts_seconds = table.pts_seconds()
