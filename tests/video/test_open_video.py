@@ -129,16 +129,22 @@ def test_relative_path_survives_a_change_of_folder(
     assert video.path == str(tmp_path / "a.mp4")
 
 
-def test_auto_takes_torchcodec_and_says_so() -> None:
+def test_auto_takes_the_indexed_engine_and_says_so() -> None:
     with reelseek.open_video(corpus.clip_path("b_frames.mp4")) as video:
-        assert video.info.backend == "torchcodec"
+        assert video.info.backend == "indexed"
         assert video.info.backend_reason == "the first choice"
 
 
-def test_auto_takes_pyav_where_torchcodec_is_wrong_and_says_why() -> None:
-    with reelseek.open_video(corpus.clip_path("open_gop.mp4")) as video:
+def test_auto_takes_torchcodec_where_pieces_cannot_be_fed_and_says_why() -> None:
+    with reelseek.open_video(corpus.clip_path("mpeg4.mp4")) as video:
+        assert video.info.backend == "torchcodec"
+        assert video.info.backend_reason.startswith("not indexed: it isn't known how to feed mpeg4")
+
+
+def test_auto_takes_pyav_where_no_other_can_and_says_why() -> None:
+    with reelseek.open_video(corpus.clip_path("joined.mp4")) as video:
         assert video.info.backend == "pyav"
-        assert video.info.backend_reason.startswith("not torchcodec: it starts decoding at key")
+        assert "not torchcodec: it finds frames by timestamp" in video.info.backend_reason
 
 
 def test_auto_takes_pyav_where_torchcodec_is_not_installed(
@@ -146,7 +152,7 @@ def test_auto_takes_pyav_where_torchcodec_is_not_installed(
 ) -> None:
     monkeypatch.setitem(sys.modules, "torchcodec", None)
     monkeypatch.setitem(sys.modules, "torchcodec.decoders", None)
-    with reelseek.open_video(corpus.clip_path("b_frames.mp4")) as video:
+    with reelseek.open_video(corpus.clip_path("mpeg4.mp4")) as video:
         assert video.info.backend == "pyav"
         assert "torchcodec" in video.info.backend_reason
 
