@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reelseek
@@ -261,6 +261,7 @@ def with_deltas(request: pytest.FixtureRequest, roots: dict[str, Path]) -> Datas
     )
 
 
+@settings(deadline=None, max_examples=50)
 @given(indices=st.lists(st.integers(-NUM_ROWS, NUM_ROWS - 1), min_size=1, max_size=9))
 def test_batch_equals_stacked_samples(with_deltas: Dataset, indices: list[int]) -> None:
     batch = with_deltas.get_batch(indices)
@@ -271,6 +272,7 @@ def test_batch_equals_stacked_samples(with_deltas: Dataset, indices: list[int]) 
         assert_equal(values, parts if key == "task" else torch.stack(parts))
 
 
+@settings(deadline=None, max_examples=50)
 @given(indices=st.lists(st.integers(-NUM_ROWS, NUM_ROWS - 1), max_size=5))
 def test_getitems_equals_samples_one_by_one(with_deltas: Dataset, indices: list[int]) -> None:
     samples = with_deltas.__getitems__(indices)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute  # else lists import it, and a fork may interrupt that
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 

@@ -60,10 +60,10 @@ def _part(
     if key.is_task:
         texts = [_task(number, key.column, tasks, path) for number in values]
         return texts[0] if offsets is None else texts
-    if values.dtype == object:
-        return _objects(values, offsets is None, key.key, path)
     if key.part is not None:
         values = _sliced(values, key, key.part, path)
+    if values.dtype == object:
+        return _objects(values, offsets is None, key.key, path)
     return np.asarray(values[0]) if offsets is None else values
 
 
@@ -87,6 +87,13 @@ def _objects(values: NDArray[Any], is_plain: bool, key: str, path: Path) -> Any:
 
 def _sliced(values: NDArray[Any], key: ValueKey, part: tuple[int, int], path: Path) -> NDArray[Any]:
     """Elements of each row's vector; a single number counts as a vector of one."""
+    if values.dtype == object:
+        raise DatasetFormatError(
+            f"modality.json takes {key.key} from {key.column}, which holds no numbers, or vectors "
+            "of more than one length",
+            remedy="Name a column of vectors there",
+            path=path,
+        )
     if values.ndim == 1:
         values = values[:, None]
     start, end = part
