@@ -73,7 +73,9 @@ COMMANDS = [(d, line, command) for d in DOCUMENTS for line, command in commands(
 
 
 @pytest.mark.parametrize(
-    ("document", "line", "command"), COMMANDS, ids=[f"{d.name}:{n}:{c[:40]}" for d, n, c in COMMANDS]
+    ("document", "line", "command"),
+    COMMANDS,
+    ids=[f"{d.name}:{n}:{c[:40]}" for d, n, c in COMMANDS],
 )
 def test_console_commands_run(document: Path, line: int, command: str, workplace: Path) -> None:
     if command.startswith("make "):

@@ -6,7 +6,6 @@ and shown at the end of the test run.
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +34,8 @@ class BackendContract:
     package: ClassVar[str]
     refuses: ClassVar[Mapping[str, str]]
     """The clips that it refuses, and words of the reason."""
+    decodes_ahead: ClassVar[bool] = False
+    """True where damage further on may fail the read of a good frame."""
     ten_bit_levels: ClassVar[int] = 0
     """By how many levels pixels of more than 8 bits may differ."""
 
@@ -102,15 +103,17 @@ class BackendContract:
                     np.testing.assert_array_equal(picture, expected)
                     readable = frame
                     compared[self.name] += 1
-            assert readable >= 0
+            assert readable >= 0 or self.decodes_ahead
 
     @pytest.mark.parametrize("clip", oracle.damaged_clips())
     def test_good_frame_reads_right_after_a_failed_read(self, clip: str) -> None:
+        if self.decodes_ahead:
+            pytest.skip("which of its reads fail depends on how far ahead its threads are")
         with self._opened(clip) as video:
             good, bad = self._good_and_bad(video)
             before = video[good].numpy().copy()
             for frame in bad:
-                with contextlib.suppress(VideoError):  # decord reads some of them at times
+                with pytest.raises(VideoError):
                     video[frame]
                 np.testing.assert_array_equal(video[good].numpy(), before)
 

@@ -67,6 +67,7 @@ class TestTorchcodec(BackendContract):
 class TestDecord(BackendContract):
     name = "decord"
     package = "decord"
+    decodes_ahead = True
     refuses: ClassVar[Mapping[str, str]] = {
         **BY_TIMESTAMP,
         # It carries FFmpeg 4.1, built without dav1d.
