@@ -1,7 +1,7 @@
 """Every snippet and command in the documents is run, in order, on the sample dataset.
 
 Blocks marked ``python`` run in one process per document; blocks marked ``console`` hold commands
-after ``$``. An HTML comment ``<!-- not run: why -->`` before a block leaves it out, with the reason.
+after ``$``. An HTML comment ``<!-- not run: why -->`` before a block leaves it out.
 """
 
 from __future__ import annotations
