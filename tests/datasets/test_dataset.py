@@ -261,7 +261,7 @@ def with_deltas(request: pytest.FixtureRequest, roots: dict[str, Path]) -> Datas
     )
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=30)
 @given(indices=st.lists(st.integers(-NUM_ROWS, NUM_ROWS - 1), min_size=1, max_size=9))
 def test_batch_equals_stacked_samples(with_deltas: Dataset, indices: list[int]) -> None:
     batch = with_deltas.get_batch(indices)
@@ -272,7 +272,7 @@ def test_batch_equals_stacked_samples(with_deltas: Dataset, indices: list[int]) 
         assert_equal(values, parts if key == "task" else torch.stack(parts))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=30)
 @given(indices=st.lists(st.integers(-NUM_ROWS, NUM_ROWS - 1), max_size=5))
 def test_getitems_equals_samples_one_by_one(with_deltas: Dataset, indices: list[int]) -> None:
     samples = with_deltas.__getitems__(indices)
@@ -291,20 +291,24 @@ def test_a_batch_needs_an_index(root: Path) -> None:
 
 def test_location_is_where_the_frames_are(root: Path) -> None:
     ds = reelseek.open_dataset(root)
-    camera = ds.cameras[0]
-    if ds.features[ds.sample_keys.cameras[0].camera].dtype == "image":
-        return
+    camera = next(camera for camera in ds.cameras if ds.features[camera].dtype == "video")
     for index in (0, 6, 7, 20, 24):
         place = ds.locate(index, camera, [-1, 0, 3])
         rows, _is_pad = window(index, [-1, 0, 3])
         with reelseek.open_video(place.path) as video:
-            frames = video.get_frames_at(video.indices_nearest(place.seconds)).torch()
+            frames = video.get_frames_at(place.frames).torch()
+            assert video.indices_nearest(place.seconds).tolist() == list(place.frames)
         assert numbers(frames) == [shown(camera, row) for row in rows]
 
 
 def test_location_of_no_camera_lists_those_there_are(root: Path) -> None:
     with pytest.raises(FeatureNotFoundError, match=TOP):
         reelseek.open_dataset(root).locate(0, "observation.images.none")
+
+
+def test_location_of_an_image_column_is_refused(roots: dict[str, Path]) -> None:
+    with pytest.raises(FeatureNotFoundError, match="in parquet files"):
+        reelseek.open_dataset(roots["images"]).locate(0, TOP)
 
 
 def test_place_is_the_episode_and_the_row(root: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.datasets._deltas import Deltas
-from reelseek.datasets._frames import FrameRequest, read_frames
+from reelseek.datasets._frames import FrameRequest, frame_numbers, read_frames
 from reelseek.datasets._images import read_images
 from reelseek.datasets._keys import CameraKey, Keys, selected
 from reelseek.datasets._modality import Modality
@@ -21,7 +21,7 @@ from reelseek.datasets._records import DatasetInfo, Episode, Episodes, Feature, 
 from reelseek.datasets._rows import Rows, RowStore
 from reelseek.datasets._values import Place, read_values
 from reelseek.datasets._video_cache import VideoCache, max_open_videos
-from reelseek.errors import DependencyError, SampleIndexError
+from reelseek.errors import DependencyError, FeatureNotFoundError, SampleIndexError
 from reelseek.video import Video, open_video
 
 Output = Literal["torch", "numpy"]
@@ -168,13 +168,23 @@ class Dataset:
             offsets: Rows from the sample's own.
 
         Raises:
-            FeatureNotFoundError: There is no such camera.
+            FeatureNotFoundError: There is no such camera, or it isn't kept as video.
+            DatasetError: A file of the dataset is missing, damaged or disagrees with another.
+            VideoError: The video can't be read.
         """
         key = selected(self.sample_keys, [camera]).cameras[0]
+        if not key.is_video:
+            raise FeatureNotFoundError(
+                f"the pictures of {camera} are in parquet files, not in a video",
+                remedy="Read them with the dataset itself",
+                path=self.root,
+            )
         place = self._places([index])[0]
         request = self._request(key, place, place.window(np.fromiter(offsets, np.int64))[0])
-        times = request.span.from_seconds + request.seconds
-        return Location(str(request.span.path), tuple(map(float, times)))
+        video = self._videos.get(str(request.span.path))
+        frames = frame_numbers(video, request, self._options.tolerance_seconds, key.key)
+        seconds = video.pts_seconds[frames]
+        return Location(video.path, tuple(map(int, frames)), tuple(map(float, seconds)))
 
     def place_of(self, index: int) -> tuple[Episode, int]:
         """The episode that a sample belongs to, and its row there.
@@ -252,14 +262,16 @@ class Dataset:
         return read_frames(self._videos, requests, tolerance, camera.key)
 
     def _request(self, camera: CameraKey, place: Place, rows: NDArray[np.int64]) -> FrameRequest:
-        stored = place.rows.times(self.fps)[rows]
+        times = place.rows.times(self.fps)
         return FrameRequest(
             span=self.layout.video_of(place.rows.position, camera.camera),
             episode=place.rows.episode,
             length=place.length,
             rows=rows,
-            seconds=stored.astype(np.float64),
-            slack_seconds=_slack(stored, self.fps),
+            seconds=times[rows].astype(np.float64),
+            start_seconds=float(times[0]),
+            fps=self.fps,
+            slack_seconds=_slack(times[rows], self.fps),
         )
 
     def _channels_first(self, pixels: NDArray[np.uint8], key: str) -> Any:

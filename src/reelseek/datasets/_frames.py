@@ -28,7 +28,11 @@ class FrameRequest:
     rows: NDArray[np.int64]
     """(T,) rows of the episode."""
     seconds: NDArray[np.float64]
-    """(T,) the rows' times since the episode's start."""
+    """(T,) the rows' times on the episode's clock."""
+    start_seconds: float
+    """The time of the episode's first row on that clock; 0 in a sound dataset."""
+    fps: float
+    """Frames a second."""
     slack_seconds: float
     """How far off a time may be only because the file keeps it as a 32-bit float."""
 
@@ -68,25 +72,46 @@ def read_frames(
 def frame_numbers(
     video: Video, request: FrameRequest, tolerance_seconds: float, key: str
 ) -> NDArray[np.int64]:
-    """(T,) the numbers, in the video, of a request's frames."""
+    """(T,) the numbers, in the video, of a request's frames.
+
+    Where the episode has as many frames as rows, row i is its frame i, whatever its clock starts
+    at (GR00T's starts at the second frame); otherwise the frame nearest to the row's time. Either
+    way the times have to agree within the tolerance.
+    """
     if not video.table.has_unique_pts:
         return _counted(video, request, key)
-    first = int(video.indices_nearest(request.span.from_seconds)[0])
+    start = request.span.from_seconds
+    first = int(video.indices_nearest(start)[0])
     _check_length(video, request, first, key)
-    wanted = request.span.from_seconds + request.seconds
-    numbers = video.indices_nearest(wanted)
+    count = _num_frames(video, request, first)
+    if count == request.length:
+        start = float(video.pts_seconds[0]) if request.span.is_whole_file else start
+        numbers, wanted = first + request.rows, start + request.seconds - request.start_seconds
+    else:
+        wanted = start + request.seconds
+        numbers = video.indices_nearest(wanted)
     off = np.abs(video.pts_seconds[numbers] - wanted)
+    off[(numbers < first) | (numbers >= first + max(count, request.length))] = np.inf
     worst = int(np.argmax(off))
     if off[worst] > tolerance_seconds + request.slack_seconds:
+        place = f"episode {request.episode}, row {int(request.rows[worst])} of {key}"
+        distance = "another episode's" if np.isinf(off[worst]) else f"{off[worst]:.6f} s away"
         raise TimestampToleranceError(
-            f"episode {request.episode}, row {int(request.rows[worst])} of {key} is at "
-            f"{wanted[worst]:.6f} s, and the nearest frame, {int(numbers[worst])}, "
-            f"{off[worst]:.6f} s away",
+            f"{place} is at {wanted[worst]:.6f} s, and the frame there, {int(numbers[worst])}, is "
+            f"{distance}",
             remedy="If the recording is meant to be that uneven, pass a larger tolerance_s; "
             f"it is {tolerance_seconds:g}",
             path=video.path,
         )
     return numbers
+
+
+def _num_frames(video: Video, request: FrameRequest, first: int) -> int:
+    """The episode's frames in its video, from the first on."""
+    end = request.span.to_seconds
+    if end is None:
+        return len(video) - first
+    return int(np.searchsorted(video.pts_seconds, end - 0.5 / request.fps)) - first
 
 
 def _counted(video: Video, request: FrameRequest, key: str) -> NDArray[np.int64]:

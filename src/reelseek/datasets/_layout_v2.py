@@ -35,7 +35,7 @@ class LayoutV2:
             raise no_video_path(self._source)
         fields = {**self._fields(position), "video_key": camera}
         path = fill_template(self._root, self._info.video_path, self._source, **fields)
-        return VideoSpan(path, 0.0)
+        return VideoSpan(path, 0.0, None, is_whole_file=True)
 
     def _fields(self, position: int) -> dict[str, Any]:
         index = int(self.episodes.indices[position])

@@ -71,7 +71,9 @@ class LayoutV3:
             file_index=int(self._columns[f"videos/{camera}/file_index"][position]),
         )
         start = float(self._columns[f"videos/{camera}/from_timestamp"][position])
-        return VideoSpan(path, start)
+        ends = self._columns.get(f"videos/{camera}/to_timestamp")
+        end = None if ends is None else float(ends[position])
+        return VideoSpan(path, start, end, is_whole_file=False)
 
 
 def _read_tasks(path: Path) -> dict[int, str]:
@@ -113,14 +115,14 @@ def _read_places(path: Path, cameras: list[str]) -> tuple[Columns, list[tuple[st
     from reelseek.datasets._parquet import counts, read_columns, times
 
     numbers = [*COUNTS, *(f"videos/{c}/{name}" for c in cameras for name in VIDEO_COUNTS)]
-    starts = [f"videos/{camera}/from_timestamp" for camera in cameras]
-    columns = read_columns(path, [*numbers, *starts, "tasks"])
+    seconds = [f"videos/{c}/{name}" for c in cameras for name in ("from_timestamp", "to_timestamp")]
+    columns = read_columns(path, [*numbers, *seconds, "tasks"])
     tasks = columns.pop("tasks", None)
     checked: Columns = {}
     for name in numbers:
         if name in columns or name in COUNTS:
             checked[name] = counts(columns, name, path)
-    for name in starts:
+    for name in seconds:
         if name in columns:
             checked[name] = times(columns, name, path).astype(np.float64)
     count = len(checked["episode_index"])

@@ -68,6 +68,10 @@ class VideoSpan:
     """A video file."""
     from_seconds: float
     """When the episode starts on the file's clock, in seconds."""
+    to_seconds: float | None
+    """When it ends there; None for the end of the file."""
+    is_whole_file: bool
+    """True where the file holds this episode and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,8 @@ class Location:
 
     path: str
     """The video file."""
+    frames: tuple[int, ...]
+    """The number of each frame in the file."""
     seconds: tuple[float, ...]
     """The time of each frame on the file's clock, in seconds."""
 
