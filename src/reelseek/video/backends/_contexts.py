@@ -36,7 +36,8 @@ class CodecState:
         """The last of them."""
         self.pending: set[int] = set()
         """Those of them whose picture hasn't come out; kept for decoders that hold some back."""
-        self._holds_back = codec not in PUTS_OUT_AT_ONCE
+        self.holds_back = threads != 1 or codec not in PUTS_OUT_AT_ONCE
+        """True where a picture may come out later than its unit goes in."""
 
     def _opened(self) -> Any:
         import av
@@ -64,7 +65,7 @@ class CodecState:
         self.fed.add(unit)
         self.place = unit
         pictures: Sequence[Any] = self._decode(packet)
-        if self._holds_back:
+        if self.holds_back:
             self.pending.add(unit)
             self.pending.difference_update(picture.pts for picture in pictures)
         return pictures

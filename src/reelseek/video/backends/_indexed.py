@@ -113,27 +113,39 @@ class IndexedDecoder:
         self, run: Run, state: CodecState, places: dict[int, list[int]], out: Targets
     ) -> None:
         """Feed a run's units, and write the frames that it is for."""
+        if not state.holds_back:
+            self._decode_at_once(run, state, places, out)
+            return
         wanted = run.targets.copy()
         for picture in self._pictures(self._units_to_feed(run, state), state, wanted):
             frame = wanted.pop(picture.pts, -1)
             if frame < 0:
                 continue
-            if picture.is_corrupt:
-                raise self._corrupt(frame)
-            first, *others = places[frame]
-            self._writer.write(frame, picture, out[first])
-            for other in others:
-                out[other][...] = out[first]
+            self._write(frame, picture, places[frame], out)
             if not wanted:
                 return
-        raise DecodeError(
-            "the decoder passed this frame without returning it",
-            remedy="The file is damaged there, or its index is: copy it again, or run "
-            "`reelseek probe` on it",
-            path=self._request.path,
-            frame=min(wanted.values()),
-            backend=NAME,
-        )
+        raise self._passed(min(wanted.values()))
+
+    def _decode_at_once(
+        self, run: Run, state: CodecState, places: dict[int, list[int]], out: Targets
+    ) -> None:
+        """The same for a decoder that puts out each unit's picture when it is fed the unit."""
+        targets = run.targets
+        for unit, data in self._data(self._units_to_feed(run, state)):
+            pictures = state.feed(unit, data)
+            if unit in targets:
+                frame = targets[unit]
+                if len(pictures) != 1 or pictures[0].pts != unit:
+                    raise self._passed(frame)
+                self._write(frame, pictures[0], places[frame], out)
+
+    def _write(self, frame: int, picture: Any, places: Sequence[int], out: Targets) -> None:
+        if picture.is_corrupt:
+            raise self._corrupt(frame)
+        first = out[places[0]]
+        self._writer.write(frame, picture, first)
+        for place in places[1:]:
+            out[place][...] = first
 
     def _units_to_feed(self, run: Run, state: CodecState) -> list[int]:
         """The run's units, without those that the decoder has if it is on the way already."""
@@ -209,6 +221,16 @@ class IndexedDecoder:
                 backend=NAME,
                 detail=exc.strerror or "",
             ) from exc
+
+    def _passed(self, frame: int) -> DecodeError:
+        return DecodeError(
+            "the decoder passed this frame without returning it",
+            remedy="The file is damaged there, or its index is: copy it again, or run "
+            "`reelseek probe` on it",
+            path=self._request.path,
+            frame=frame,
+            backend=NAME,
+        )
 
     def _corrupt(self, frame: int) -> CorruptVideoError:
         return CorruptVideoError(
