@@ -47,9 +47,9 @@ class RgbWriter:
         """
         rgb = self._reformat(picture, **self._scaling)
         plane: Any = rgb.planes[0]
-        height, width, stride = rgb.height, rgb.width, plane.line_size
         # Rows may be padded: a view of (H, W, 3) over the plane's memory.
-        pixels: NDArray[np.uint8] = np.ndarray((height, width, 3), np.uint8, plane, 0, (stride, 3, 1))
+        shape, strides = (rgb.height, rgb.width, 3), (plane.line_size, 3, 1)
+        pixels: NDArray[np.uint8] = np.ndarray(shape, np.uint8, plane, 0, strides)
         upright = self._orientation.apply(pixels)
         if upright.shape != out.shape:
             check_size(self._request, self._backend, frame, upright.shape)
