@@ -39,6 +39,18 @@ class UnprovenError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class ColorConfig:
+    """color_config(), 5.5.2, as far as the pixel format needs it."""
+
+    bit_depth: int
+    is_monochrome: bool
+    subsampling: tuple[int, int]
+    """subsampling_x and subsampling_y."""
+    matrix: int
+    """matrix_coefficients, as ITU-T H.273 numbers them; 2 where the stream doesn't say."""
+
+
+@dataclass(frozen=True, slots=True)
 class SequenceHeader:
     """What frame headers need from a sequence header, 5.5."""
 
@@ -55,6 +67,11 @@ class SequenceHeader:
     screen_content_tools: int
     integer_mv: int
     order_hint_bits: int
+    max_width: int
+    """In pixels: the width of frames that don't override it."""
+    max_height: int
+    """In pixels: the height of frames that don't override it."""
+    color: ColorConfig
 
     @property
     def has_layers(self) -> bool:
@@ -81,7 +98,7 @@ class FrameHeader(NamedTuple):
 def read_sequence_header(payload: bytes) -> SequenceHeader:
     """sequence_header_obu(), up to the fields that frame headers need."""
     bits = BitReader(payload)
-    bits.take(3)  # seq_profile
+    profile = bits.take(3)
     bits.take(1)  # still_picture
     is_reduced = bits.flag()
     has_equal_interval = has_model = False
@@ -106,8 +123,7 @@ def read_sequence_header(payload: bytes) -> SequenceHeader:
         for _ in range(bits.take(5) + 1):
             points.append(_operating_point(bits, has_model, delay_bits, has_initial_delay))
     width_bits, height_bits = bits.take(4) + 1, bits.take(4) + 1
-    bits.take(width_bits)
-    bits.take(height_bits)
+    width, height = bits.take(width_bits) + 1, bits.take(height_bits) + 1
     has_ids = not is_reduced and bits.flag()
     delta_bits = bits.take(4) + 2 if has_ids else 0
     id_bits = bits.take(3) + delta_bits + 1 if has_ids else 0
@@ -115,6 +131,7 @@ def read_sequence_header(payload: bytes) -> SequenceHeader:
     screen_tools, integer_mv, hint_bits = (SELECT, SELECT, 0)
     if not is_reduced:
         screen_tools, integer_mv, hint_bits = _inter_tools(bits)
+    bits.take(3)  # enable_superres, enable_cdef, enable_restoration
     return SequenceHeader(
         is_reduced_still_picture=is_reduced,
         has_equal_picture_interval=has_equal_interval,
@@ -128,7 +145,34 @@ def read_sequence_header(payload: bytes) -> SequenceHeader:
         screen_content_tools=screen_tools,
         integer_mv=integer_mv,
         order_hint_bits=hint_bits,
+        max_width=width,
+        max_height=height,
+        color=_color_config(bits, profile),
     )
+
+
+def _color_config(bits: BitReader, profile: int) -> ColorConfig:
+    is_high = bits.flag()
+    depth = 8
+    if is_high:
+        depth = 12 if profile == 2 and bits.flag() else 10
+    is_monochrome = profile != 1 and bits.flag()
+    primaries = transfer = matrix = 2
+    if bits.flag():  # color_description_present_flag
+        primaries, transfer, matrix = bits.take(8), bits.take(8), bits.take(8)
+    if is_monochrome:
+        return ColorConfig(depth, True, (1, 1), matrix)
+    if (primaries, transfer, matrix) == (1, 13, 0):  # sRGB
+        return ColorConfig(depth, False, (0, 0), matrix)
+    bits.take(1)  # color_range
+    if profile == 0:
+        return ColorConfig(depth, False, (1, 1), matrix)
+    if profile == 1:
+        return ColorConfig(depth, False, (0, 0), matrix)
+    if depth < 12:
+        return ColorConfig(depth, False, (1, 0), matrix)
+    halves_x = bits.take(1)
+    return ColorConfig(depth, False, (halves_x, bits.take(1) if halves_x else 0), matrix)
 
 
 def _operating_point(
