@@ -50,7 +50,9 @@ def open_decoder(request: OpenRequest) -> IndexedDecoder:
             remedy="Pass backend='torchcodec', or device='cpu'",
             backend=NAME,
         )
-    units = build_units(request.path, request.table)
+    units = request.units
+    if units is None:
+        units = build_units(request.path, request.table)
     if isinstance(units, str):
         raise UnsupportedVideoError(
             units,
