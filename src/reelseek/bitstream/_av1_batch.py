@@ -134,7 +134,7 @@ def _walk(
 def _lengths(data: NDArray[np.uint8], position: Ints) -> tuple[Ints, Ints]:
     """leb128(), 4.10.5, and the positions after it; an impossible length where it is too long."""
     size = np.zeros(len(position), np.int64)
-    goes_on = np.ones(len(position), np.bool_)
+    goes_on: NDArray[np.bool_] = np.ones(len(position), np.bool_)
     for index in range(MAX_LENGTH_BYTES):
         byte = data[position].astype(np.int64)
         size |= np.where(goes_on, (byte & 0x7F) << (7 * index), 0)
@@ -217,7 +217,7 @@ def _read_headers(
     if np.any(unusual | (coded & names_hints)):
         return None
     packed = take(3 * REFS_PER_FRAME, is_inter)
-    reads = np.zeros(len(words), np.int64)
+    reads: Ints = np.zeros(len(words), np.int64)
     for shift in range(0, 3 * REFS_PER_FRAME, 3):
         reads |= 1 << (packed >> shift & 7)
     reads = np.where(existing, 1 << (first & 7), np.where(is_inter, reads, 0))

@@ -7,16 +7,21 @@ result this one must equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from reelseek.bitstream._av1_batch import read_frames
 from reelseek.bitstream._mp4 import Edit, Movie, Mp4Error, VideoTrack, read_moov
-from reelseek.index._packets import Look, Packets, packet_reader
+from reelseek.index._packets import Packets, packet_reader
 from reelseek.index._places import PacketPlaces
 from reelseek.types import Orientation, StreamInfo
 
 CODECS = {"avc1": "h264", "hvc1": "hevc", "hev1": "hevc", "av01": "av1", "vp09": "vp9"}
+AV1_PIXEL_FORMATS = {(True, (1, 1)): "gray", (False, (1, 1)): "yuv420p",
+                     (False, (1, 0)): "yuv422p", (False, (0, 0)): "yuv444p"}  # fmt: skip
+MATRIX_RGB = 0
 DECODERS = {"av1": "libdav1d"}
 CONTAINER = "mov,mp4,m4a,3gp,3g2,mj2"
 """What FFmpeg calls it."""
@@ -106,24 +111,70 @@ def _packets(track: VideoTrack, places: PacketPlaces) -> tuple[StreamInfo, Packe
         is_key=track.is_sync.tolist(),
         configuration=b"" if codec == "vp9" else track.configuration,  # as FFmpeg has it
     )
-    look: Callable[[bytes, bool, set[str]], Look] = packet_reader(codec, track.configuration)
-    for offset, size, is_key in zip(packets.offset, packets.size, packets.is_key, strict=True):
-        seen = look(places.read(offset, size), is_key, packets.doubts)
-        packets.add_look(seen, is_hidden=False)
+    picture = None
+    if codec == "av1":
+        picture = _look_at_all(packets, track, places)
+    if picture is None:
+        _look_at_each(packets, codec, places)
     # A sync sample that is no entry may be damage, or an open GOP: FFmpeg looks closer.
     if packets.is_key != packets.is_entry or packets.doubts:
         return None
     if not all(packets.is_shown) or any(packets.is_damaged):
         return None
-    frame = _first_frame(codec, packets, places)
-    if frame is None:
-        return None
-    info = _stream_info(track, codec, frame)
+    picture = picture or _first_picture(codec, packets, places)
+    info = None if picture is None else _stream_info(track, codec, picture)
     return None if info is None else (info, packets)
 
 
+class _Picture(NamedTuple):
+    """What a stream's pictures are, as coded."""
+
+    width: int
+    height: int
+    pixel_format: str
+    color_matrix: int
+
+
+def _look_at_each(packets: Packets, codec: str, places: PacketPlaces) -> None:
+    look = packet_reader(codec, packets.configuration)
+    for offset, size, is_key in zip(packets.offset, packets.size, packets.is_key, strict=True):
+        seen = look(places.read(offset, size), is_key, packets.doubts)
+        packets.add_look(seen, is_hidden=False)
+
+
+def _look_at_all(packets: Packets, track: VideoTrack, places: PacketPlaces) -> _Picture | None:
+    """The same for AV1 in one go, where the stream is of the usual kind; and its pictures."""
+    span = places.read_span(track.offset, track.size)
+    if span is None:
+        return None
+    data, base = span
+    start = track.offset - base
+    frames = read_frames(data, start, start + track.size)
+    if frames is None or frames.overrides_size:
+        return None
+    color = frames.sequence.color
+    pixel_format = AV1_PIXEL_FORMATS.get((color.is_monochrome, color.subsampling))
+    if pixel_format is None or color.matrix == MATRIX_RGB:
+        return None
+    first = np.searchsorted(frames.packet, np.arange(len(start)))
+    packets.is_entry = frames.is_entry[first].tolist()
+    packets.is_shown = [True] * len(start)
+    packets.is_damaged = [False] * len(start)
+    packets.sizes = {frames.sequence_bytes}
+    depth = "" if color.bit_depth == 8 else f"{color.bit_depth}le"
+    sequence = frames.sequence
+    return _Picture(sequence.max_width, sequence.max_height, pixel_format + depth, color.matrix)
+
+
+def _first_picture(codec: str, packets: Packets, places: PacketPlaces) -> _Picture | None:
+    """What the first picture is that the decoder puts out; None where it puts out none."""
+    frame = _first_frame(codec, packets, places)
+    if frame is None:
+        return None
+    return _Picture(frame.width, frame.height, frame.format.name, int(frame.colorspace))
+
+
 def _first_frame(codec: str, packets: Packets, places: PacketPlaces) -> Any:
-    """The first picture that the decoder puts out; None where it puts out none."""
     import av
 
     context: Any = av.CodecContext.create(DECODERS.get(codec, codec), "r")
@@ -139,12 +190,12 @@ def _first_frame(codec: str, packets: Packets, places: PacketPlaces) -> Any:
         return None
 
 
-def _stream_info(track: VideoTrack, codec: str, frame: Any) -> StreamInfo | None:
+def _stream_info(track: VideoTrack, codec: str, picture: _Picture) -> StreamInfo | None:
     try:
         orientation = Orientation.from_display_matrix(track.matrix)
     except ValueError:
         return None
-    width, height = frame.width, frame.height
+    width, height = picture.width, picture.height
     if orientation.swaps_axes:
         width, height = height, width
     total = int(track.duration.sum())
@@ -153,8 +204,8 @@ def _stream_info(track: VideoTrack, codec: str, frame: Any) -> StreamInfo | None
         codec=codec,
         width=width,
         height=height,
-        pixel_format=frame.format.name,
-        color_matrix=int(frame.colorspace),
+        pixel_format=picture.pixel_format,
+        color_matrix=picture.color_matrix,
         orientation=orientation,
         time_base=Fraction(1, track.timescale),
         average_fps=Fraction(track.timescale * len(track.size), total) if total else None,

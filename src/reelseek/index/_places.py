@@ -8,6 +8,12 @@ from __future__ import annotations
 import os
 from types import TracebackType
 
+import numpy as np
+from numpy.typing import NDArray
+
+from reelseek.bitstream._av1_batch import PADDING_BYTES
+
+MAX_SPAN_BYTES = 256 * 1024 * 1024
 SEARCHED_BYTES = 64
 """How far after the position that a demuxer gives a packet's bytes may start: Matroska's position
 is its block's, which has a header of its own."""
@@ -22,6 +28,23 @@ class PacketPlaces:
     def read(self, offset: int, size: int) -> bytes:
         """Bytes of the file; fewer where it ends."""
         return os.pread(self._descriptor, size, offset)
+
+    def read_span(
+        self, offset: NDArray[np.int64], size: NDArray[np.int64]
+    ) -> tuple[NDArray[np.uint8], int] | None:
+        """All bytes from the first to the last of these places, in one read.
+
+        Returns:
+            The bytes, with zeros behind them, and the position of the first; None where they are
+            too many, or the file ends before them.
+        """
+        base, end = int(offset.min()), int((offset + size).max())
+        if end - base > MAX_SPAN_BYTES:
+            return None
+        data = self.read(base, end - base)
+        if len(data) != end - base:
+            return None
+        return np.frombuffer(data + bytes(PADDING_BYTES), np.uint8), base
 
     def size(self) -> int:
         """The file's size in bytes."""

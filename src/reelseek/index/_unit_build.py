@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.bitstream import iter_nals, nal_format_of
+from reelseek.bitstream._av1_batch import read_frames
 from reelseek.index._av1_units import Av1Units
 from reelseek.index._places import PacketPlaces
 from reelseek.index._table import FrameTable
@@ -54,6 +55,9 @@ def _packets(path: str, table: FrameTable) -> Iterator[bytes]:
 
 def _of_frames(path: str, table: FrameTable) -> UnitTable | str:
     """AV1: the frames of each packet are units."""
+    known = _all_frames(path, table)
+    if known is not None:
+        return known
     found = Av1Units()
     first_unit: list[int] = []
     for data, offset in zip(_packets(path, table), table.packet_offset.tolist(), strict=True):
@@ -77,6 +81,37 @@ def _of_frames(path: str, table: FrameTable) -> UnitTable | str:
         pruning_reason="",
         codec="av1",
         configuration=found.sequence_bytes,
+    )
+
+
+def _all_frames(path: str, table: FrameTable) -> UnitTable | None:
+    """The same in one go, where the stream is of the usual kind."""
+    with PacketPlaces(path) as places:
+        span = places.read_span(table.packet_offset, table.packet_size)
+    if span is None:
+        return None
+    data, base = span
+    start = table.packet_offset - base
+    frames = read_frames(data, start, start + table.packet_size)
+    if frames is None:
+        return None
+    first = np.searchsorted(frames.packet, np.arange(len(start)))
+    flags = frames.is_shown * np.uint8(UnitFlag.SHOWN) | frames.is_entry * np.uint8(UnitFlag.ENTRY)
+    flags[first] |= np.uint8(UnitFlag.STARTS_PACKET)
+    units = np.empty(len(flags), UNIT)
+    units["offset"], units["size"] = frames.start + base, frames.end - frames.start
+    units["reads"], units["writes"], units["flags"] = frames.reads, frames.writes, flags
+    of_frame = np.flatnonzero(frames.is_shown)[table.decode_position]
+    entry = first[table.entry]
+    return UnitTable(
+        units=units,
+        of_frame=of_frame,
+        entry_of_frame=entry,
+        entry_of_unit=_entry_of_unit(len(units), of_frame, entry),
+        pruning=Pruning.SLOTS,
+        pruning_reason="",
+        codec="av1",
+        configuration=frames.sequence_bytes,
     )
 
 
