@@ -7,6 +7,7 @@ result this one must equal.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -115,7 +116,7 @@ def _packets(track: VideoTrack, places: PacketPlaces) -> tuple[StreamInfo, Packe
     if codec == "av1":
         picture = _look_at_all(packets, track, places)
     if picture is None:
-        _look_at_each(packets, codec, places)
+        _look_at_each(packets, codec, places.read_each(track.offset, track.size))
     # A sync sample that is no entry may be damage, or an open GOP: FFmpeg looks closer.
     if packets.is_key != packets.is_entry or packets.doubts:
         return None
@@ -135,11 +136,10 @@ class _Picture(NamedTuple):
     color_matrix: int
 
 
-def _look_at_each(packets: Packets, codec: str, places: PacketPlaces) -> None:
+def _look_at_each(packets: Packets, codec: str, pieces: Iterator[bytes]) -> None:
     look = packet_reader(codec, packets.configuration)
-    for offset, size, is_key in zip(packets.offset, packets.size, packets.is_key, strict=True):
-        seen = look(places.read(offset, size), is_key, packets.doubts)
-        packets.add_look(seen, is_hidden=False)
+    for data, is_key in zip(pieces, packets.is_key, strict=True):
+        packets.add_look(look(data, is_key, packets.doubts), is_hidden=False)
 
 
 def _look_at_all(packets: Packets, track: VideoTrack, places: PacketPlaces) -> _Picture | None:

@@ -47,10 +47,7 @@ def _pruning_of(codec: str, table: FrameTable) -> Pruning:
 
 def _packets(path: str, table: FrameTable) -> Iterator[bytes]:
     with PacketPlaces(path) as places:
-        for offset, size in zip(
-            table.packet_offset.tolist(), table.packet_size.tolist(), strict=True
-        ):
-            yield places.read(offset, size)
+        yield from places.read_each(table.packet_offset, table.packet_size)
 
 
 def _of_frames(path: str, table: FrameTable) -> UnitTable | str:
