@@ -27,15 +27,21 @@ ALIGNMENT = 8
 
 
 class SidecarWriter:
-    """Appends to ``<path>.partial``, which becomes ``path`` when all is there.
+    """Appends to a partial file, which becomes the index when all is there.
 
     A partial file that a killed build left is taken up again; ``resumed`` lists its videos. Only
-    one writer at a time: the caller holds a lock.
+    one writer of a partial file at a time: the caller sees to that.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, partial: Path) -> None:
+        """Begin, or go on.
+
+        Args:
+            path: The index.
+            partial: The file that is written before it becomes the index, in the same folder.
+        """
         self._path = path
-        self._partial = path.with_name(path.name + ".partial")
+        self._partial = partial
         self._positions: dict[bytes, int] = {}
         self._facts: dict[bytes, int] = {}
         self.resumed: dict[bytes, RecordHead] = {}

@@ -46,6 +46,10 @@ class VideoRecord:
     body: bytes
     """The rest: HEAD, the path, the columns."""
 
+    def head(self) -> RecordHead:
+        """The beginning of the body."""
+        return read_head(self.body)
+
 
 @dataclass(frozen=True, slots=True)
 class RecordHead:
