@@ -54,6 +54,10 @@ class Av1Frames(NamedTuple):
     overrides_size: bool
     """True where some frame has another size than the sequence header says."""
 
+    def moved(self, distance: int) -> Av1Frames:
+        """The same for bytes that lie further on, as in the file that they come from."""
+        return self._replace(start=self.start + distance, end=self.end + distance)
+
 
 def read_frames(data: NDArray[np.uint8], start: Ints, end: Ints) -> Av1Frames | None:
     """Read the headers of all temporal units.

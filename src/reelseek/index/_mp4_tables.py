@@ -7,7 +7,6 @@ result this one must equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from reelseek.bitstream._av1_batch import read_frames
 from reelseek.bitstream._mp4 import Edit, Movie, Mp4Error, VideoTrack, read_moov
-from reelseek.index._packets import Packets, packet_reader
+from reelseek.index._packets import PacketLooks, Packets, packet_reader
 from reelseek.index._places import PacketPlaces
 from reelseek.types import Orientation, StreamInfo
 
@@ -102,29 +101,33 @@ def _hides_nothing(movie: Movie, track: VideoTrack) -> bool:
 
 def _packets(track: VideoTrack, places: PacketPlaces) -> tuple[StreamInfo, Packets] | None:
     codec = CODECS[track.format]
-    shift = track.edits[0].media_time if track.edits else 0
-    packets = Packets(
-        pts=(track.dts + track.composition - shift).tolist(),
-        dts=(track.dts - shift).tolist(),
-        duration=track.duration.tolist(),
-        offset=track.offset.tolist(),
-        size=track.size.tolist(),
-        is_key=track.is_sync.tolist(),
-        configuration=b"" if codec == "vp9" else track.configuration,  # as FFmpeg has it
-    )
-    picture = None
-    if codec == "av1":
-        picture = _look_at_all(packets, track, places)
-    if picture is None:
-        _look_at_each(packets, codec, places.read_each(track.offset, track.size))
+    found = _look_at_all(track, places) if codec == "av1" else None
+    found = found or _look_at_each(codec, track, places)
+    if found is None:
+        return None
+    picture, packets = found
     # A sync sample that is no entry may be damage, or an open GOP: FFmpeg looks closer.
-    if packets.is_key != packets.is_entry or packets.doubts:
+    if packets.doubts or not np.array_equal(packets.is_key, packets.is_entry):
         return None
-    if not all(packets.is_shown) or any(packets.is_damaged):
+    if not packets.is_shown.all() or packets.is_damaged.any():
         return None
-    picture = picture or _first_picture(codec, packets, places)
-    info = None if picture is None else _stream_info(track, codec, picture)
+    info = _stream_info(track, codec, picture)
     return None if info is None else (info, packets)
+
+
+def _columns(track: VideoTrack) -> dict[str, Any]:
+    """What the tables say of the packets."""
+    shift = track.edits[0].media_time if track.edits else 0
+    return {
+        "pts": track.dts + track.composition - shift,
+        "dts": track.dts - shift,
+        "duration": track.duration,
+        "offset": track.offset,
+        "size": track.size,
+        "is_key": track.is_sync,
+        # As FFmpeg has it.
+        "configuration": b"" if track.format == "vp09" else track.configuration,
+    }
 
 
 class _Picture(NamedTuple):
@@ -136,14 +139,29 @@ class _Picture(NamedTuple):
     color_matrix: int
 
 
-def _look_at_each(packets: Packets, codec: str, pieces: Iterator[bytes]) -> None:
-    look = packet_reader(codec, packets.configuration)
-    for data, is_key in zip(pieces, packets.is_key, strict=True):
-        packets.add_look(look(data, is_key, packets.doubts), is_hidden=False)
+def _look_at_each(
+    codec: str, track: VideoTrack, places: PacketPlaces
+) -> tuple[_Picture, Packets] | None:
+    """Look at the packets one by one; None where nothing can be decoded."""
+    looks = PacketLooks()
+    look = packet_reader(codec, track.configuration)
+    pieces = places.read_each(track.offset, track.size)
+    for data, is_key in zip(pieces, track.is_sync.tolist(), strict=True):
+        looks.add(look(data, is_key, looks.doubts))
+    packets = Packets(
+        **_columns(track),
+        is_shown=np.array(looks.is_shown, np.bool_),
+        is_entry=np.array(looks.is_entry, np.bool_),
+        is_damaged=np.array(looks.is_damaged, np.bool_),
+        doubts=frozenset(looks.doubts),
+        has_one_size=looks.has_one_size,
+    )
+    picture = _first_picture(codec, packets, places)
+    return None if picture is None else (picture, packets)
 
 
-def _look_at_all(packets: Packets, track: VideoTrack, places: PacketPlaces) -> _Picture | None:
-    """The same for AV1 in one go, where the stream is of the usual kind; and its pictures."""
+def _look_at_all(track: VideoTrack, places: PacketPlaces) -> tuple[_Picture, Packets] | None:
+    """The same for AV1 in one go; None where the stream isn't of the usual kind."""
     span = places.read_span(track.offset, track.size)
     if span is None:
         return None
@@ -157,13 +175,18 @@ def _look_at_all(packets: Packets, track: VideoTrack, places: PacketPlaces) -> _
     if pixel_format is None or color.matrix == MATRIX_RGB:
         return None
     first = np.searchsorted(frames.packet, np.arange(len(start)))
-    packets.is_entry = frames.is_entry[first].tolist()
-    packets.is_shown = [True] * len(start)
-    packets.is_damaged = [False] * len(start)
-    packets.sizes = {frames.sequence_bytes}
+    packets = Packets(
+        **_columns(track),
+        is_shown=np.ones(len(start), np.bool_),
+        is_entry=frames.is_entry[first],
+        is_damaged=np.zeros(len(start), np.bool_),
+        doubts=frozenset(),
+        has_one_size=True,
+        av1_frames=frames.moved(base),
+    )
     depth = "" if color.bit_depth == 8 else f"{color.bit_depth}le"
-    sequence = frames.sequence
-    return _Picture(sequence.max_width, sequence.max_height, pixel_format + depth, color.matrix)
+    size = (frames.sequence.max_width, frames.sequence.max_height)
+    return _Picture(*size, pixel_format + depth, color.matrix), packets
 
 
 def _first_picture(codec: str, packets: Packets, places: PacketPlaces) -> _Picture | None:
@@ -180,7 +203,11 @@ def _first_frame(codec: str, packets: Packets, places: PacketPlaces) -> Any:
     context: Any = av.CodecContext.create(DECODERS.get(codec, codec), "r")
     context.extradata = packets.configuration
     context.thread_count = 1
-    first = list(zip(packets.offset, packets.size, strict=True))[:FIRST_FRAME_PACKETS]
+    first = zip(
+        packets.offset[:FIRST_FRAME_PACKETS].tolist(),
+        packets.size[:FIRST_FRAME_PACKETS].tolist(),
+        strict=True,
+    )
     try:
         for offset, size in first:
             for picture in context.decode(av.Packet(places.read(offset, size))):

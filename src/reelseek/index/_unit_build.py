@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.bitstream import iter_nals, nal_format_of
-from reelseek.bitstream._av1_batch import read_frames
+from reelseek.bitstream._av1_batch import Av1Frames, read_frames
 from reelseek.index._av1_units import Av1Units
 from reelseek.index._places import PacketPlaces
 from reelseek.index._table import FrameTable
@@ -90,13 +90,16 @@ def _all_frames(path: str, table: FrameTable) -> UnitTable | None:
     data, base = span
     start = table.packet_offset - base
     frames = read_frames(data, start, start + table.packet_size)
-    if frames is None:
-        return None
-    first = np.searchsorted(frames.packet, np.arange(len(start)))
+    return None if frames is None else units_of_frames(frames.moved(base), table)
+
+
+def units_of_frames(frames: Av1Frames, table: FrameTable) -> UnitTable:
+    """AV1 units from the frame headers, whose positions are the file's."""
+    first = np.searchsorted(frames.packet, np.arange(len(table.packet_offset)))
     flags = frames.is_shown * np.uint8(UnitFlag.SHOWN) | frames.is_entry * np.uint8(UnitFlag.ENTRY)
     flags[first] |= np.uint8(UnitFlag.STARTS_PACKET)
     units = np.empty(len(flags), UNIT)
-    units["offset"], units["size"] = frames.start + base, frames.end - frames.start
+    units["offset"], units["size"] = frames.start, frames.end - frames.start
     units["reads"], units["writes"], units["flags"] = frames.reads, frames.writes, flags
     of_frame = np.flatnonzero(frames.is_shown)[table.decode_position]
     entry = first[table.entry]
