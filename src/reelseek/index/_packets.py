@@ -13,6 +13,7 @@ from reelseek.bitstream import (
     Av1Reader,
     NalFormat,
     hevc_nal_types,
+    iter_nal_heads,
     iter_nals,
     nal_format_of,
     read_h264_facts,
@@ -199,7 +200,7 @@ class _HevcReader:
         self._skips_leading = True
 
     def __call__(self, data: bytes, is_key: bool, doubts: set[str]) -> Look:
-        types = hevc_nal_types(iter_nals(data, self._length_size))
+        types = hevc_nal_types(iter_nal_heads(data, self._length_size))
         starts = is_key and not types.isdisjoint(STARTS_DECODING)
         if starts:
             starts_anew = self._skips_leading or any(BLA_W_LP <= t <= BLA_N_LP for t in types)

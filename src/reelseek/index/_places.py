@@ -42,10 +42,11 @@ class PacketPlaces:
         base, end = int(offset.min()), int((offset + size).max())
         if end - base > MAX_SPAN_BYTES:
             return None
-        data = self.read(base, end - base)
-        if len(data) != end - base:
+        data: NDArray[np.uint8] = np.empty(end - base + PADDING_BYTES, np.uint8)
+        data[end - base :] = 0
+        if os.preadv(self._descriptor, [data[: end - base].data], base) != end - base:
             return None
-        return np.frombuffer(data + bytes(PADDING_BYTES), np.uint8), base
+        return data, base
 
     def read_each(self, offset: NDArray[np.int64], size: NDArray[np.int64]) -> Iterator[bytes]:
         """The bytes of each of these places: read in one go where they aren't too many."""

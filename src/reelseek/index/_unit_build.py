@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from reelseek.bitstream import iter_nals, nal_format_of
+from reelseek.bitstream import iter_nal_heads, nal_format_of
 from reelseek.bitstream._av1_batch import Av1Frames, read_frames
 from reelseek.index._av1_units import Av1Units
 from reelseek.index._places import PacketPlaces
@@ -167,7 +167,7 @@ def _droppable(path: str, table: FrameTable) -> NDArray[np.int64]:
     """The packets whose pictures no other picture refers to."""
     codec = table.stream.codec
     nal_format = nal_format_of(codec, table.configuration)
-    pieces = (list(iter_nals(data, nal_format.length_size)) for data in _packets(path, table))
+    pieces = (list(iter_nal_heads(data, nal_format.length_size)) for data in _packets(path, table))
     if codec == "h264":
         return np.flatnonzero([_is_h264_droppable(units) for units in pieces])
     return _hevc_droppable([_hevc_picture(units) for units in pieces])
