@@ -25,6 +25,7 @@
     │   ├── UnsafePathError                 (ValueError)  a template that leaves the root
     │   ├── VideoLengthError                (ValueError)  a video shorter than its episode
     │   └── TimestampToleranceError         (ValueError)  no frame near enough to a timestamp
+    ├── IndexFileError                      (ValueError)  an index file that can't be used
     └── DependencyError                     (ImportError) an optional package is missing
 
 Each class is also the builtin named beside it, so ``except FileNotFoundError`` works. The text of
@@ -188,6 +189,10 @@ class VideoLengthError(DatasetError, ValueError):
 
 class TimestampToleranceError(DatasetError, ValueError):
     """The frame nearest to a timestamp is further from it than the tolerance."""
+
+
+class IndexFileError(ReelseekError, ValueError):
+    """An index file is missing, damaged, cut short or of another version, or can't be written."""
 
 
 class DependencyError(ReelseekError, ImportError):

@@ -83,9 +83,9 @@ class FrameBatch:
     """(T,) how long each frame is on display, in seconds."""
 
     def __post_init__(self) -> None:
-        lengths = {len(self.pixels), len(self.indices), len(self.pts_seconds)}
-        if lengths != {len(self.duration_seconds)}:
-            raise ValueError(f"the fields of a FrameBatch differ in length: {sorted(lengths)}")
+        count = len(self.indices)
+        if not count == len(self.pixels) == len(self.pts_seconds) == len(self.duration_seconds):
+            raise ValueError(f"the fields of a FrameBatch of {count} differ in length")
 
     def numpy(self) -> NDArray[np.uint8]:
         """The pixels as an array (T, H, W, 3), RGB, uint8, contiguous; no copy on the CPU."""

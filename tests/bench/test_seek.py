@@ -12,7 +12,8 @@ import reelseek
 from reelseek.bench._charts import seek_chart
 from reelseek.bench._plan import Plan, make_plan
 from reelseek.bench._report import document, headline
-from reelseek.bench.seek import Timing, bench_seek, median, percentile
+from reelseek.bench._timing import Timing, median, percentile
+from reelseek.bench.seek import bench_seek
 from reelseek.errors import FeatureNotFoundError
 from reelseek.sample import sample_dataset
 from tests.conftest import skip_without

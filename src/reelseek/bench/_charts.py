@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from reelseek.bench._floor import NAME as FLOOR
 from reelseek.bench._report import note
-from reelseek.bench.seek import Timing, median, percentile
+from reelseek.bench._timing import Timing, median, percentile
 from reelseek.errors import DependencyError
 
 LOG_FROM_RATIO = 25
 """The scale is logarithmic where the slowest takes this many times as long as the fastest."""
-TIMED, FASTEST, REFUSED = "#4c72b0", "#2a9d5c", "#a05a00"
+TIMED, FASTEST, REFUSED, UNREACHED = "#4c72b0", "#2a9d5c", "#a05a00", "#b5b5b5"
 
 
 def seek_chart(timings: Sequence[Timing], title: str, measured: dict[str, Any], path: Path) -> None:
@@ -40,7 +41,7 @@ def seek_chart(timings: Sequence[Timing], title: str, measured: dict[str, Any], 
     panels = [
         (f"{frames} frame{'s' * (frames > 1)} of one camera, file open", "seek_ms"),
         (f"all {cameras} cameras, files open", "sample_ms"),
-        ("first read of a file", "first_read_ms"),
+        ("first touch of a file, index known", "cold_ms"),
     ]
     if cameras == 1:
         del panels[1]
@@ -66,15 +67,23 @@ def _draw(
     known = [value for value in medians if value is not None]
     highest = max((percentile(times, 95) or 0 for times in values), default=0) or 1
     is_log = bool(known) and max(known) / min(known) > LOG_FROM_RATIO
+    fastest = min(
+        (value for timing, value in zip(timings, medians, strict=True)
+         if value is not None and timing.name != FLOOR), default=None
+    )  # fmt: skip
     for row, (timing, times, middle) in enumerate(zip(timings, values, medians, strict=True)):
         if middle is None:
-            if says_why:
+            if says_why and note(timing):
                 axis.text(0.01, row, textwrap.fill(note(timing), 52), va="center", fontsize=8,
-                          color=REFUSED, transform=axis.get_yaxis_transform())  # fmt: skip
+                          color=REFUSED, transform=axis.get_yaxis_transform(), zorder=4,
+                          backgroundcolor="white")  # fmt: skip
             continue
         above = max(0.0, (percentile(times, 95) or middle) - middle)
-        color = FASTEST if middle == min(known) else TIMED
-        axis.barh(row, middle, height=0.62, color=color)
+        if timing.name == FLOOR:
+            axis.barh(row, middle, height=0.62, color=UNREACHED, hatch="///", edgecolor="white")
+            axis.axvline(middle, color="#555555", lw=1, ls=(0, (4, 3)), zorder=3)
+        else:
+            axis.barh(row, middle, height=0.62, color=FASTEST if middle == fastest else TIMED)
         axis.errorbar(middle, row, xerr=[[0], [above]], color="#333333", capsize=3, lw=1)
         value = f"{middle:.2f}  (p95 {middle + above:.2f})"
         axis.annotate(value, (middle + above, row), xytext=(5, 0),
@@ -95,4 +104,5 @@ def _draw(
 
 
 def _label(timing: Timing) -> str:
-    return f"{timing.name}\n{timing.check.version}".strip()
+    below = "only codec and conversion" if timing.name == FLOOR else timing.check.version
+    return f"{timing.name}\n{below}".strip()

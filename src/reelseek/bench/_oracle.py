@@ -60,10 +60,10 @@ class Oracle:
         """Compare what a decoder returned for ``frame`` with the oracle's frames."""
         if pixels.shape != self.shape:
             return Match(False, -1, 255)
-        digest = _digest(pixels)
-        if digest == self.digests[frame]:
+        found = digest(pixels)
+        if found == self.digests[frame]:
             return Match(True, frame, 0)
-        same = np.flatnonzero(self.digests == digest)
+        same = np.flatnonzero(self.digests == found)
         if len(same):
             nearest = int(same[np.argmin(np.abs(same - frame))])
             return Match(False, nearest, self._difference(frame, pixels))
@@ -132,7 +132,7 @@ class _Seen:
         has_shape = pixels.shape == shape
         # A frame of another size is never compared; any grid of the right size will do for it.
         self.grids.append(_grid(pixels if has_shape else np.zeros(shape, np.uint8), side))
-        self.digests.append(_digest(pixels))
+        self.digests.append(digest(pixels))
         self.pts_seconds.append(seconds)
         self.is_sound.append(is_whole and has_shape)
         self.has_shape.append(has_shape)
@@ -194,7 +194,8 @@ def _seconds(picture: Any, time_base: Any) -> float:
     return float(picture.pts * time_base)
 
 
-def _digest(pixels: NDArray[np.uint8]) -> bytes:
+def digest(pixels: NDArray[np.uint8]) -> bytes:
+    """What tells a frame's pixels from all others."""
     memory = np.ascontiguousarray(pixels).data
     return hashlib.blake2b(memory, digest_size=16).hexdigest().encode()
 

@@ -95,6 +95,14 @@ class Plan:
             chosen.setdefault(read.path, read)
         return list(chosen.values())[:count]
 
+    def cold_reads(self) -> list[FileRead]:
+        """The first read of every file, in the order of the seeks."""
+        chosen: dict[str, FileRead] = {}
+        for seek in self.seeks:
+            for read in seek.reads:
+                chosen.setdefault(read.path, read)
+        return list(chosen.values())
+
     def reads_by_file(self) -> dict[str, list[tuple[int, ...]]]:
         """Every read of the plan, by path."""
         found: dict[str, list[tuple[int, ...]]] = {}

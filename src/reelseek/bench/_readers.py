@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from reelseek.bench import _floor
 from reelseek.errors import DecodeError, UnknownBackendError, UnsupportedVideoError
 from reelseek.video import Video, open_video
 from reelseek.video.backends import backend_names, load_backend
@@ -46,8 +47,8 @@ class Plain:
 
 
 def reader_names() -> tuple[str, ...]:
-    """Backends first, then the plain calls."""
-    return (*backend_names(), *PLAIN)
+    """Backends first, then the plain calls, then the floor."""
+    return (*backend_names(), *PLAIN, _floor.NAME)
 
 
 def open_reader(name: str, path: str, seconds: Seconds) -> Reader:
@@ -57,6 +58,8 @@ def open_reader(name: str, path: str, seconds: Seconds) -> Reader:
         ReelseekError: As ``open_video``.
         Exception: Whatever the library raises, for a plain call.
     """
+    if name == _floor.NAME:
+        return _floor.FloorReader(path)
     if name in PLAIN:
         return PLAIN[name].open(path, seconds)
     return _Adapter(open_video(path, backend=name))
@@ -73,7 +76,16 @@ def reader_version(name: str) -> str:
         raise UnknownBackendError(
             f"no backend {name!r}", remedy=f"Choose from: {', '.join(reader_names())}"
         )
+    if name == _floor.NAME:
+        return load_backend("indexed").version()
     return load_backend(PLAIN[name].backend if name in PLAIN else name).version()
+
+
+def usage_of(name: str) -> str:
+    """How a reader reads, in short."""
+    if name == _floor.NAME:
+        return _floor.USAGE
+    return PLAIN[name].usage if name in PLAIN else "reelseek.open_video, one thread"
 
 
 class _Adapter:
@@ -122,16 +134,18 @@ class _TypicalPyav:
         """Nothing is kept open."""
 
 
-class _ApproximateTorchcodec:
-    """torchcodec without its scan of the file: frame numbers are guessed from the frame rate."""
+class _PlainTorchcodec:
+    """torchcodec as its documentation advises for small frames: one thread, batched reads."""
 
-    def __init__(self, path: str, _seconds: Seconds) -> None:
+    def __init__(self, path: str, seek_mode: str) -> None:
         from reelseek.native import activate
 
         activate()
         from torchcodec.decoders import VideoDecoder
 
-        self._decoder = VideoDecoder(path, dimension_order="NHWC", seek_mode="approximate")
+        self._decoder = VideoDecoder(
+            path, dimension_order="NHWC", num_ffmpeg_threads=1, seek_mode=seek_mode
+        )
 
     def read(self, frames: Sequence[int]) -> NDArray[np.uint8]:
         pixels: NDArray[np.uint8] = self._decoder.get_frames_at(list(frames)).data.numpy()
@@ -185,7 +199,14 @@ class _PlainOpencv:
 PLAIN = {
     "pyav (typical)": Plain("pyav", "av.open, seek by time, decode on", _TypicalPyav),
     "torchcodec (approximate)": Plain(
-        "torchcodec", "VideoDecoder(seek_mode='approximate')", _ApproximateTorchcodec
+        "torchcodec",
+        "VideoDecoder(seek_mode='approximate')",
+        lambda path, _seconds: _PlainTorchcodec(path, "approximate"),
+    ),
+    "torchcodec (exact)": Plain(
+        "torchcodec",
+        "VideoDecoder(seek_mode='exact')",
+        lambda path, _seconds: _PlainTorchcodec(path, "exact"),
     ),
     "decord (plain)": Plain("decord", "VideoReader(path)[i]", _PlainDecord),
     "opencv (plain)": Plain("opencv", "set(POS_FRAMES, i), read()", _PlainOpencv),

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reelseek.bench._environment import environment
+from reelseek.bench._floor import NAME as FLOOR
+from reelseek.bench._floor import USAGE as FLOOR_USAGE
 from reelseek.bench._plan import Plan
-from reelseek.bench.seek import Timing, median
+from reelseek.bench._ratios import ratios
+from reelseek.bench._timing import Timing, median
 
 if TYPE_CHECKING:
     from reelseek.datasets import Dataset
@@ -20,6 +23,11 @@ BASELINE = "pyav (typical)"
 CACHE_STATE = (
     "page cache warm: every file was decoded once, in another process, before it was timed"
 )
+COLD = (
+    "cold: the first touch of each of {files} files, none twice: open, read, close; reelseek's "
+    "backends have the index ready, plain calls (in brackets) find frames in their own way"
+)
+FIRST = "first read: the first without an index, on {files} files; reelseek's backends index it"
 
 
 def document(dataset: Dataset, plan: Plan, timings: Sequence[Timing]) -> dict[str, Any]:
@@ -42,6 +50,7 @@ def document(dataset: Dataset, plan: Plan, timings: Sequence[Timing]) -> dict[st
             "seed": plan.seed,
             "threads": 1,
             "cache_state": CACHE_STATE,
+            "columns": column_notes(timings),
         },
         "videos": video_facts(plan),
         "files": [facts.to_json() for facts in plan.files.values()],
@@ -55,8 +64,24 @@ def document(dataset: Dataset, plan: Plan, timings: Sequence[Timing]) -> dict[st
             }
             for seek in plan.seeks
         ],
+        "ratios": [ratio.to_json() for ratio in ratios(timings)],
         "backends": [timing.to_json() for timing in timings],
     }
+
+
+def column_notes(timings: Sequence[Timing]) -> list[str]:
+    """What stands in the columns of cold and first reads."""
+    cold, first = (
+        max((len(times) for times in every), default=0)
+        for every in (
+            [timing.cold_ms for timing in timings],
+            [timing.first_read_ms for timing in timings],
+        )
+    )
+    notes = [COLD.format(files=cold), FIRST.format(files=first)]
+    if any(timing.name == FLOOR for timing in timings):
+        notes.append(f"floor: {FLOOR_USAGE}")
+    return notes
 
 
 def video_facts(plan: Plan) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from reelseek.bitstream._av1 import Av1Facts, Av1Reader
 from reelseek.bitstream._h264 import H264Facts, read_h264_facts
 from reelseek.bitstream._hevc import hevc_nal_types
 from reelseek.bitstream._matroska import matroska_end
-from reelseek.bitstream._nal import NalFormat, iter_nals, nal_format_of
+from reelseek.bitstream._nal import NalFormat, iter_nal_heads, iter_nals, nal_format_of
 from reelseek.bitstream._vpx import (
     vp8_is_key,
     vp8_shows_frame,
@@ -23,6 +23,7 @@ __all__ = [
     "H264Facts",
     "NalFormat",
     "hevc_nal_types",
+    "iter_nal_heads",
     "iter_nals",
     "matroska_end",
     "nal_format_of",

@@ -14,12 +14,10 @@ from reelseek.bitstream._bits import BitReader
 
 NUM_SLOTS = 8  # NUM_REF_FRAMES
 REFS_PER_FRAME = 7
-PRIMARY_REF_NONE = 7
 SHORT_HEADER_BYTES, LONG_HEADER_BYTES = 24, 1024
 """Bytes that hold the fields read here: nearly always, and always."""
 SELECT = 2  # SELECT_SCREEN_CONTENT_TOOLS, SELECT_INTEGER_MV
 ALL_SLOTS = 0xFF
-LAST, LAST2, LAST3, GOLDEN, BWDREF, ALTREF2, ALTREF = range(7)
 
 
 class FrameType(IntEnum):
@@ -39,6 +37,18 @@ class UnprovenError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class ColorConfig:
+    """color_config(), 5.5.2, as far as the pixel format needs it."""
+
+    bit_depth: int
+    is_monochrome: bool
+    subsampling: tuple[int, int]
+    """subsampling_x and subsampling_y."""
+    matrix: int
+    """matrix_coefficients, as ITU-T H.273 numbers them; 2 where the stream doesn't say."""
+
+
+@dataclass(frozen=True, slots=True)
 class SequenceHeader:
     """What frame headers need from a sequence header, 5.5."""
 
@@ -55,6 +65,11 @@ class SequenceHeader:
     screen_content_tools: int
     integer_mv: int
     order_hint_bits: int
+    max_width: int
+    """In pixels: the width of frames that don't override it."""
+    max_height: int
+    """In pixels: the height of frames that don't override it."""
+    color: ColorConfig
 
     @property
     def has_layers(self) -> bool:
@@ -81,7 +96,7 @@ class FrameHeader(NamedTuple):
 def read_sequence_header(payload: bytes) -> SequenceHeader:
     """sequence_header_obu(), up to the fields that frame headers need."""
     bits = BitReader(payload)
-    bits.take(3)  # seq_profile
+    profile = bits.take(3)
     bits.take(1)  # still_picture
     is_reduced = bits.flag()
     has_equal_interval = has_model = False
@@ -106,8 +121,7 @@ def read_sequence_header(payload: bytes) -> SequenceHeader:
         for _ in range(bits.take(5) + 1):
             points.append(_operating_point(bits, has_model, delay_bits, has_initial_delay))
     width_bits, height_bits = bits.take(4) + 1, bits.take(4) + 1
-    bits.take(width_bits)
-    bits.take(height_bits)
+    width, height = bits.take(width_bits) + 1, bits.take(height_bits) + 1
     has_ids = not is_reduced and bits.flag()
     delta_bits = bits.take(4) + 2 if has_ids else 0
     id_bits = bits.take(3) + delta_bits + 1 if has_ids else 0
@@ -115,6 +129,7 @@ def read_sequence_header(payload: bytes) -> SequenceHeader:
     screen_tools, integer_mv, hint_bits = (SELECT, SELECT, 0)
     if not is_reduced:
         screen_tools, integer_mv, hint_bits = _inter_tools(bits)
+    bits.take(3)  # enable_superres, enable_cdef, enable_restoration
     return SequenceHeader(
         is_reduced_still_picture=is_reduced,
         has_equal_picture_interval=has_equal_interval,
@@ -128,7 +143,34 @@ def read_sequence_header(payload: bytes) -> SequenceHeader:
         screen_content_tools=screen_tools,
         integer_mv=integer_mv,
         order_hint_bits=hint_bits,
+        max_width=width,
+        max_height=height,
+        color=_color_config(bits, profile),
     )
+
+
+def _color_config(bits: BitReader, profile: int) -> ColorConfig:
+    is_high = bits.flag()
+    depth = 8
+    if is_high:
+        depth = 12 if profile == 2 and bits.flag() else 10
+    is_monochrome = profile != 1 and bits.flag()
+    primaries = transfer = matrix = 2
+    if bits.flag():  # color_description_present_flag
+        primaries, transfer, matrix = bits.take(8), bits.take(8), bits.take(8)
+    if is_monochrome:
+        return ColorConfig(depth, True, (1, 1), matrix)
+    if (primaries, transfer, matrix) == (1, 13, 0):  # sRGB
+        return ColorConfig(depth, False, (0, 0), matrix)
+    bits.take(1)  # color_range
+    if profile == 0:
+        return ColorConfig(depth, False, (1, 1), matrix)
+    if profile == 1:
+        return ColorConfig(depth, False, (0, 0), matrix)
+    if depth < 12:
+        return ColorConfig(depth, False, (1, 0), matrix)
+    halves_x = bits.take(1)
+    return ColorConfig(depth, False, (halves_x, bits.take(1) if halves_x else 0), matrix)
 
 
 def _operating_point(
@@ -217,7 +259,7 @@ class Slots:
             writes = bits.take(8)
         if (not is_intra or writes != ALL_SLOTS) and is_resilient and sequence.order_hint_bits:
             self._check_order_hints(bits, sequence)
-        reads = 0 if is_intra else self._read_references(bits, sequence, order_hint)
+        reads = 0 if is_intra else self._read_references(bits, sequence)
         return FrameHeader(frame_type, shows, -1, reads, writes, order_hint)
 
     def _existing(self, slot: int) -> FrameHeader:
@@ -264,57 +306,20 @@ class Slots:
             if slot is not None and slot.order_hint != hint:
                 raise UnprovenError("announces a lost reference")
 
-    def _read_references(self, bits: BitReader, sequence: SequenceHeader, order_hint: int) -> int:
-        is_short = bool(sequence.order_hint_bits) and bits.flag()
-        if is_short:
-            last, golden = bits.take(3), bits.take(3)
-            references = self._short_references(last, golden, order_hint, sequence.order_hint_bits)
-        elif sequence.has_frame_ids:
-            references = []
-            for _ in range(REFS_PER_FRAME):
-                references.append(bits.take(3))
-                bits.take(sequence.delta_frame_id_bits)
-        else:
-            packed = bits.take(3 * REFS_PER_FRAME)
-            references = [packed >> shift & 7 for shift in range(0, 3 * REFS_PER_FRAME, 3)]
+    def _read_references(self, bits: BitReader, sequence: SequenceHeader) -> int:
+        """The slots that ref_frame_idx[] names."""
+        if sequence.order_hint_bits and bits.flag():  # frame_refs_short_signaling
+            # 7.8 finds the references by the order hints of all slots, so that other frames in
+            # slots that it doesn't choose would make it choose others.
+            if None in self._slots:
+                raise UnprovenError("signals references briefly while one isn't there")
+            return ALL_SLOTS
         reads = 0
-        for slot in references:
-            reads |= 1 << slot
+        for _ in range(REFS_PER_FRAME):
+            slot = bits.take(3)
+            if sequence.has_frame_ids:
+                bits.take(sequence.delta_frame_id_bits)
             if self._slots[slot] is None:
                 raise UnprovenError("reads a reference that isn't there")
+            reads |= 1 << slot
         return reads
-
-    def _short_references(
-        self, last: int, golden: int, order_hint: int, hint_bits: int
-    ) -> list[int]:
-        """set_frame_refs(), 7.8."""
-        half = 1 << (hint_bits - 1)
-        hints = []
-        for slot in self._slots:
-            if slot is None:
-                raise UnprovenError("signals references briefly while one isn't there")
-            distance = (slot.order_hint - order_hint) & (2 * half - 1)
-            hints.append(half + (distance - 2 * half if distance >= half else distance))
-        chosen: list[int] = [-1] * REFS_PER_FRAME
-        chosen[LAST], chosen[GOLDEN] = last, golden
-        used = {last, golden}
-
-        def choose(name: int, slots: list[int], *, latest: bool, ties_to_last: bool) -> None:
-            candidates = [slot for slot in slots if slot not in used]
-            if not candidates:
-                return
-            best = (max if latest else min)(hints[slot] for slot in candidates)
-            equal = [slot for slot in candidates if hints[slot] == best]
-            chosen[name] = equal[-1] if ties_to_last else equal[0]
-            used.add(chosen[name])
-
-        backward = [slot for slot in range(NUM_SLOTS) if hints[slot] >= half]
-        forward = [slot for slot in range(NUM_SLOTS) if hints[slot] < half]
-        choose(ALTREF, backward, latest=True, ties_to_last=True)
-        choose(BWDREF, backward, latest=False, ties_to_last=False)
-        choose(ALTREF2, backward, latest=False, ties_to_last=False)
-        for name in (LAST2, LAST3, BWDREF, ALTREF2, ALTREF):
-            if chosen[name] < 0:
-                choose(name, forward, latest=True, ties_to_last=True)
-        earliest = min(range(NUM_SLOTS), key=lambda slot: (hints[slot], slot))
-        return [slot if slot >= 0 else earliest for slot in chosen]

@@ -41,6 +41,20 @@ def iter_nals(data: bytes, length_size: int) -> Iterator[bytes]:
     yield from _by_start_code(data) if length_size == 0 else _by_length(data, length_size)
 
 
+def iter_nal_heads(data: bytes, length_size: int) -> Iterator[bytes]:
+    """The first two bytes of each NAL unit, which hold its header; one byte of a shorter unit."""
+    if length_size == 0:
+        yield from (unit[:2] for unit in _by_start_code(data))
+        return
+    position, end = 0, len(data)
+    while position + length_size < end:
+        size = int.from_bytes(data[position : position + length_size], "big")
+        position += length_size
+        if size:
+            yield data[position : position + min(size, 2)]
+        position += size
+
+
 def _by_length(data: bytes, length_size: int) -> Iterator[bytes]:
     position = 0
     while position + length_size <= len(data):

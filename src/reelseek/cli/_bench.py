@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from reelseek.bench._plan import Plan
-    from reelseek.bench.seek import Timing
+    from reelseek.bench._timing import Timing
 
 WIDTH_FOR_NOTES = 140
 """Columns of a terminal from which notes stand in the table; below it they follow it."""
@@ -40,7 +40,7 @@ def seek(
     cameras: Annotated[str, typer.Option(help="Keys of cameras, with commas.  [all]")] = "",
     seed: Annotated[int, typer.Option(help="Of the random choice.")] = 0,
     backends: Annotated[
-        str, typer.Option(help="Names, with commas.  [all, and two typical usages]")
+        str, typer.Option(help="Names, with commas.  [all, typical usages, floor]")
     ] = "",
     out: Annotated[Path, typer.Option(help="Where the JSON and the chart go.")] = Path("out"),
     timeout: Annotated[
@@ -51,7 +51,9 @@ def seek(
     """Compare and time random seeks with every decoder, on your own dataset.
 
     Frames are compared with FFmpeg's own decode first, each decoder in a subprocess; only a
-    decoder whose frames are all right is timed. Writes bench_seek.json and bench_seek.png.
+    decoder whose frames are all right is timed. The floor is the codec and the colour conversion
+    alone: packets of only the needed units, ready in memory. Writes bench_seek.json and
+    bench_seek.png.
 
     Exit status 0 where a backend could be timed and none returned a wrong frame, else 1.
     """
@@ -115,6 +117,7 @@ def _rendered(
 ) -> list[Any]:
     from rich.text import Text
 
+    from reelseek.bench._ratios import ratios
     from reelseek.bench._report import note
     from reelseek.cli._console import output_width
 
@@ -127,6 +130,9 @@ def _rendered(
         if timing.check.reason or (note(timing) and not has_room)
     ]
     lines = [Text.assemble((f"{name}: ", "bold"), words) for name, words in said]
+    compared = [Text(f"{ratio}") for ratio in ratios(timings)]
+    lines += [Text("How many times as long:", style="bold"), *compared] if compared else []
+    lines += [Text(words, style="dim") for words in measured["settings"]["columns"]]
     table = _table(plan, timings, has_notes=has_room)
     return [Text(title, style="bold"), Text(where), Text(), table, Text(), *lines]
 
@@ -134,8 +140,10 @@ def _rendered(
 def _table(plan: Plan, timings: Sequence[Timing], *, has_notes: bool) -> Table:
     from rich.text import Text
 
+    from reelseek.bench._floor import NAME as FLOOR
+    from reelseek.bench._ratios import versus_floor
     from reelseek.bench._report import note, speedup
-    from reelseek.bench.seek import median
+    from reelseek.bench._timing import median
     from reelseek.cli._console import new_table
 
     table = new_table()
@@ -146,10 +154,19 @@ def _table(plan: Plan, timings: Sequence[Timing], *, has_notes: bool) -> Table:
     if has_notes:
         table.add_column("\nnote")
     medians = [median(timing.seek_ms) for timing in timings]
-    best = min((value for value in medians if value is not None), default=None)
+    best = min(
+        (
+            value
+            for timing, value in zip(timings, medians, strict=True)
+            if value is not None and timing.name != FLOOR
+        ),
+        default=None,
+    )
     for timing, own in zip(timings, medians, strict=True):
         ratio = speedup(timing, timings)
-        cells = [*_numbers(plan, timing), "" if ratio is None else f"{ratio:.1f}x"]
+        above = versus_floor(timing, timings)
+        cells = [*_numbers(plan, timing), "" if above is None else f"{above.middle:.2f}"]
+        cells.append("" if ratio is None else f"{ratio:.1f}x")
         words = [Text(note(timing))] if has_notes else []
         table.add_row(timing.name, timing.check.version, *cells, *words, style=_style(own, best))
     return table
@@ -159,15 +176,22 @@ def _headers(plan: Plan) -> list[str]:
     frames, cameras = len(plan.offsets), len(plan.cameras)
     per_seek = [f"{frames} frame{'s' * (frames > 1)}\nmedian", "\np95"]
     per_sample = [f"{cameras} cameras\nmedian"] if cameras > 1 else []
-    return [*per_seek, *per_sample, "first read\nof a file", "speed vs\ntypical pyav"]
+    return [
+        *per_seek,
+        *per_sample,
+        "\ncold",
+        "first\nread",
+        "over\nfloor",
+        "speed vs\ntypical pyav",
+    ]
 
 
 def _numbers(plan: Plan, timing: Timing) -> list[str]:
-    from reelseek.bench.seek import median, percentile
+    from reelseek.bench._timing import median, percentile
 
     values = [median(timing.seek_ms), percentile(timing.seek_ms, 95)]
     values += [median(timing.sample_ms)] if len(plan.cameras) > 1 else []
-    values.append(median(timing.first_read_ms))
+    values += [median(timing.cold_ms), median(timing.first_read_ms)]
     cells = ["-" if value is None else f"{value:.2f}" for value in values]
     return cells if timing.is_timed else [UNTIMED.get(timing.check.status, "-"), *cells[1:]]
 

@@ -22,7 +22,9 @@ from reelseek.datasets._rows import Rows, RowStore
 from reelseek.datasets._values import Place, read_values
 from reelseek.datasets._video_cache import VideoCache, max_open_videos
 from reelseek.errors import DependencyError, FeatureNotFoundError, SampleIndexError
-from reelseek.video import Video, open_video
+from reelseek.index import DatasetIndex
+from reelseek.video import Video
+from reelseek.video._open import open_with_tables
 
 Output = Literal["torch", "numpy"]
 Sample = dict[str, Any]
@@ -75,6 +77,7 @@ class Dataset:
         unused = {name for name, f in info.features.items() if f.dtype == "image"}
         unused -= {camera.camera for camera in sample_keys.cameras}
         self._rows = RowStore(layout, frozenset(unused))
+        self.index = DatasetIndex(str(root))
         self._videos = self._new_cache()
 
     @property
@@ -221,7 +224,7 @@ class Dataset:
     def _new_cache(self) -> VideoCache:
         options = self._options
         return VideoCache(
-            functools.partial(_open, backend=options.backend, threads=options.threads),
+            functools.partial(_open, self.index, backend=options.backend, threads=options.threads),
             max_open_videos(options.max_open),
         )
 
@@ -286,8 +289,8 @@ class Dataset:
         return _tensor(values)
 
 
-def _open(path: str, *, backend: str, threads: int) -> Video:
-    return open_video(path, backend=backend, threads=threads)
+def _open(index: DatasetIndex, path: str, *, backend: str, threads: int) -> Video:
+    return open_with_tables(path, index.lookup(path), backend=backend, threads=threads)
 
 
 def _slack(stored: NDArray[Any], fps: float) -> float:

@@ -18,6 +18,8 @@ from reelseek.index._mp4_tables import read_sample_tables
 from reelseek.index._packets import UNEVEN, Packets
 from reelseek.index._source import check_is_file
 from reelseek.index._table import NO_PTS, FrameTable
+from reelseek.index._unit_build import build_units, units_of_frames
+from reelseek.index._units import UnitTable
 from reelseek.types import StreamInfo
 
 ONE_PACKET_ONE_FRAME = frozenset({"h264", "hevc", "av1", "vp8", "vp9", "mjpeg", "png", "ffv1"})
@@ -44,10 +46,25 @@ def index_video(path: str) -> FrameTable:
         NotAVideoError: The file is no video, or holds no video stream or no frame.
         CorruptVideoError: The file's index is missing or damaged.
     """
+    return table_of(path, *_packets_of(path))
+
+
+def index_video_and_units(path: str) -> tuple[FrameTable, UnitTable | str]:
+    """The frame table, and the units or why the file can't be read by them.
+
+    Cheaper than ``index_video`` and ``build_units`` one after the other; raises as the former.
+    """
+    info, packets = _packets_of(path)
+    table = table_of(path, info, packets)
+    if packets.av1_frames is not None and table.is_seekable and np.all(table.entry >= 0):
+        return table, units_of_frames(packets.av1_frames, table)
+    return table, build_units(path, table)
+
+
+def _packets_of(path: str) -> tuple[StreamInfo, Packets]:
     check_is_file(path)
     found = read_sample_tables(path)
-    info, packets = found if found is not None else demux(path)
-    return table_of(path, info, packets)
+    return found if found is not None else demux(path)
 
 
 def table_of(path: str, info: StreamInfo, packets: Packets) -> FrameTable:
@@ -64,9 +81,9 @@ def _why_unproven(info: StreamInfo, packets: Packets) -> str:
         return f"the codec {info.codec}"
     if not _stores_times(info):
         return f"timestamps that the container {info.container} doesn't store"
-    if NO_PTS in packets.pts:
+    if np.any(packets.pts == NO_PTS):
         return "packets without timestamps"
-    if len(set(packets.pts)) != len(packets.pts):
+    if len(np.unique(packets.pts)) != len(packets.pts):
         return "several packets with one timestamp"
     if not _times_fit_decoding_order(info, packets):
         return "timestamps in another order than the decoder's"
@@ -84,22 +101,22 @@ def _stores_times(info: StreamInfo) -> bool:
 def _times_fit_decoding_order(info: StreamInfo, packets: Packets) -> bool:
     """False where frames certainly come out in another order than their timestamps say."""
     shown = np.flatnonzero(packets.is_shown)
-    pts = np.array(packets.pts, np.int64)[shown]
+    pts = packets.pts[shown]
     ascends = bool(np.all(np.diff(pts) > 0))
     if info.codec not in REORDERING:
         return ascends
-    dts = np.array(packets.dts, np.int64)[shown]
+    dts = packets.dts[shown]
     if packets.decoder_reorders and ascends and len(pts) > 1 and np.array_equal(pts, dts):
         return False  # decoding times were written in place of presentation times
     # A decoder puts out all pictures before an entry ahead of the entry and what follows it.
     ahead = np.maximum.accumulate(pts)[:-1]
     behind = np.minimum.accumulate(pts[::-1])[::-1][1:]
-    starts = np.array(packets.is_entry, bool)[shown][1:]
+    starts = packets.is_entry[shown][1:]
     return bool(np.all(ahead[starts] < behind[starts]))
 
 
 def _table_of_packets(path: str, info: StreamInfo, packets: Packets) -> FrameTable:
-    pts = np.array(packets.pts, np.int64)
+    pts = packets.pts
     shown = np.flatnonzero(packets.is_shown)
     shown = shown[np.argsort(pts[shown], kind="stable")]
     listed = info.num_frames_from_header or 0
@@ -107,7 +124,7 @@ def _table_of_packets(path: str, info: StreamInfo, packets: Packets) -> FrameTab
     notes = []
     if is_cut_short:
         # A packet that was lost has pts >= dts > the last dts: no frame up to there is missing.
-        shown = shown[pts[shown] <= max(packets.dts)]
+        shown = shown[pts[shown] <= packets.dts.max()]
         notes.append(f"cut short: {len(shown)} frames can be read" + f" of {listed}" * bool(listed))
     if len(shown) == 0:
         raise NotAVideoError(
@@ -129,8 +146,8 @@ def _table(
 ) -> FrameTable:
     """Put the table together; ``position`` is each frame's packet, or -1 where it isn't known."""
     known = position >= 0
-    duration = np.where(known, np.array(packets.duration, np.int64)[position], 0)
-    is_key = np.where(known, np.array(packets.is_key, bool)[position], False)
+    duration = np.where(known, packets.duration[position], 0)
+    is_key = np.where(known, packets.is_key[position], False)
     entry = _entries(packets, position)
     return FrameTable(
         stream=info,
@@ -139,16 +156,14 @@ def _table(
         is_key=is_key,
         entry=entry,
         is_damaged=_is_damaged(packets, entry, position),
-        packet_pts=np.array(packets.pts, np.int64),
-        packet_dts=np.array(packets.dts, np.int64),
-        packet_offset=np.array(packets.offset, np.int64),
-        packet_size=np.array(packets.size, np.int64),
+        packet_pts=packets.pts,
+        packet_dts=packets.dts,
+        packet_offset=packets.offset,
+        packet_size=packets.size,
         configuration=packets.configuration,
         decode_position=position,
-        has_partial_keys=any(
-            key and not entry for key, entry in zip(packets.is_key, packets.is_entry, strict=True)
-        ),
-        has_one_size=len(packets.sizes - {b""}) <= 1,
+        has_partial_keys=bool(np.any(packets.is_key & ~packets.is_entry)),
+        has_one_size=packets.has_one_size,
         is_first_video=packets.is_first_video,
         is_cut_short=is_cut_short,
         notes=tuple(notes),
@@ -162,7 +177,7 @@ def _entries(packets: Packets, position: NDArray[np.int64]) -> NDArray[np.int64]
     may need frames from before that key frame, so it is decoded from an earlier one.
     """
     entries = np.flatnonzero(packets.is_entry)
-    pts = np.array(packets.pts, np.int64)
+    pts = packets.pts
     nearest = np.searchsorted(entries, position, side="right") - 1
     for _ in range(len(entries)):
         leading = (nearest >= 0) & (pts[entries[np.maximum(nearest, 0)]] > pts[position])
@@ -218,7 +233,7 @@ def _count_by_decoding(
 
 def _positions(packets: Packets, pts: list[int]) -> NDArray[np.int64]:
     """Each frame's packet by its timestamp; -1 for all where timestamps don't tell them apart."""
-    packet_of = {value: position for position, value in enumerate(packets.pts)}
+    packet_of = {value: position for position, value in enumerate(packets.pts.tolist())}
     ascending = all(sooner < later for sooner, later in itertools.pairwise(pts))
     told_apart = ascending and NO_PTS not in pts and len(packet_of) == len(packets.pts)
     if not told_apart or not all(value in packet_of for value in pts):

@@ -6,8 +6,10 @@ import struct
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from reelseek.errors import CorruptVideoError, NotAVideoError, UnsupportedVideoError
-from reelseek.index._packets import UNEVEN, Packets, packet_reader
+from reelseek.index._packets import UNEVEN, PacketLog, Packets, packet_reader
 from reelseek.index._places import PacketPlaces
 from reelseek.index._source import best_video_stream, is_cut, open_container
 from reelseek.index._table import NO_PTS
@@ -31,8 +33,9 @@ def demux(path: str) -> tuple[StreamInfo, Packets]:
     """
     with open_container(path) as container:
         stream = _video_stream(path, container)
-        packets = _read_packets(path, container, stream)
-        return _stream_info(path, container, stream, packets.first_frame), packets
+        log = _read_packets(path, container, stream)
+        info = _stream_info(path, container, stream, log.first_frame)
+        return info, _packets(container, stream, log)
 
 
 def decoded_times(path: str) -> tuple[list[int], bool]:
@@ -113,50 +116,68 @@ def _orientation(path: str, first_frame: Any) -> Orientation:
     return Orientation()
 
 
-def _read_packets(path: str, container: av.container.InputContainer, stream: Any) -> Packets:
+def _read_packets(path: str, container: av.container.InputContainer, stream: Any) -> PacketLog:
     import av
 
-    packets = Packets()
+    log = PacketLog()
     look = packet_reader(stream.codec_context.codec.canonical_name, stream.codec_context.extradata)
     stream.codec_context.thread_count = 1
     places = PacketPlaces(path)
     try:
         for packet in container.demux(stream):
-            if packets.first_frame is None and len(packets.pts) < FIRST_FRAME_PACKETS:
-                packets.first_frame = _decoded(packet)
+            if log.first_frame is None and len(log.pts) < FIRST_FRAME_PACKETS:
+                log.first_frame = _decoded(packet)
             if packet.size == 0:  # PyAV's flush packet
                 continue
             if packet.is_corrupt:  # the file ends inside it
-                packets.lost_bytes = True
+                log.lost_bytes = True
                 continue
-            packets.pts.append(NO_PTS if packet.pts is None else packet.pts)
-            packets.dts.append(NO_PTS if packet.dts is None else packet.dts)
-            packets.duration.append(packet.duration or 0)
-            packets.is_key.append(packet.is_keyframe)
+            log.pts.append(NO_PTS if packet.pts is None else packet.pts)
+            log.dts.append(NO_PTS if packet.dts is None else packet.dts)
+            log.duration.append(packet.duration or 0)
+            log.is_key.append(packet.is_keyframe)
             data = bytes(packet)
-            packets.offset.append(places.find(data, packet.pos))
-            packets.size.append(len(data))
-            seen = look(data, packet.is_keyframe, packets.doubts)
-            packets.add_look(seen, is_hidden=packet.is_discard)
+            log.offset.append(places.find(data, packet.pos))
+            log.size.append(len(data))
+            seen = look(data, packet.is_keyframe, log.looks.doubts)
+            log.looks.add(seen, is_hidden=packet.is_discard)
     except (av.error.FFmpegError, OSError) as exc:
         raise CorruptVideoError(
-            f"reading stopped after {len(packets.pts)} frames",
+            f"reading stopped after {len(log.pts)} frames",
             remedy="Copy it again from its source, and compare the sizes",
             path=path,
             detail=str(exc),
         ) from exc
     finally:
         places.close()
-    if not packets.pts:
+    if not log.pts:
         raise NotAVideoError("the video stream has no frame", path=path, remedy="Record it again")
-    packets.lost_bytes |= is_cut(path)
-    packets.is_first_video = stream is container.streams.video[0]
-    packets.configuration = bytes(stream.codec_context.extradata or b"")
-    packets.decoder_reorders = bool(stream.codec_context.has_b_frames)
-    if all(packets.is_damaged):  # a way of writing that isn't known rather than damage
-        packets.doubts.add(UNEVEN)
-        packets.is_damaged = [False] * len(packets.is_damaged)
-    return packets
+    log.lost_bytes |= is_cut(path)
+    if all(log.looks.is_damaged):  # a way of writing that isn't known rather than damage
+        log.looks.doubts.add(UNEVEN)
+        log.looks.is_damaged = [False] * len(log.pts)
+    return log
+
+
+def _packets(container: av.container.InputContainer, stream: Any, log: PacketLog) -> Packets:
+    looks = log.looks
+    return Packets(
+        pts=np.array(log.pts, np.int64),
+        dts=np.array(log.dts, np.int64),
+        duration=np.array(log.duration, np.int64),
+        offset=np.array(log.offset, np.int64),
+        size=np.array(log.size, np.int64),
+        is_key=np.array(log.is_key, np.bool_),
+        is_shown=np.array(looks.is_shown, np.bool_),
+        is_entry=np.array(looks.is_entry, np.bool_),
+        is_damaged=np.array(looks.is_damaged, np.bool_),
+        doubts=frozenset(looks.doubts),
+        has_one_size=looks.has_one_size,
+        configuration=bytes(stream.codec_context.extradata or b""),
+        lost_bytes=log.lost_bytes,
+        decoder_reorders=bool(stream.codec_context.has_b_frames),
+        is_first_video=stream is container.streams.video[0],
+    )
 
 
 def _decoded(packet: Any) -> Any:

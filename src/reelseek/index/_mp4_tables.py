@@ -7,16 +7,21 @@ result this one must equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from reelseek.bitstream._av1_batch import read_frames
 from reelseek.bitstream._mp4 import Edit, Movie, Mp4Error, VideoTrack, read_moov
-from reelseek.index._packets import Look, Packets, packet_reader
+from reelseek.index._packets import PacketLooks, Packets, packet_reader
 from reelseek.index._places import PacketPlaces
 from reelseek.types import Orientation, StreamInfo
 
 CODECS = {"avc1": "h264", "hvc1": "hevc", "hev1": "hevc", "av01": "av1", "vp09": "vp9"}
+AV1_PIXEL_FORMATS = {(True, (1, 1)): "gray", (False, (1, 1)): "yuv420p",
+                     (False, (1, 0)): "yuv422p", (False, (0, 0)): "yuv444p"}  # fmt: skip
+MATRIX_RGB = 0
 DECODERS = {"av1": "libdav1d"}
 CONTAINER = "mov,mp4,m4a,3gp,3g2,mj2"
 """What FFmpeg calls it."""
@@ -96,40 +101,113 @@ def _hides_nothing(movie: Movie, track: VideoTrack) -> bool:
 
 def _packets(track: VideoTrack, places: PacketPlaces) -> tuple[StreamInfo, Packets] | None:
     codec = CODECS[track.format]
-    shift = track.edits[0].media_time if track.edits else 0
-    packets = Packets(
-        pts=(track.dts + track.composition - shift).tolist(),
-        dts=(track.dts - shift).tolist(),
-        duration=track.duration.tolist(),
-        offset=track.offset.tolist(),
-        size=track.size.tolist(),
-        is_key=track.is_sync.tolist(),
-        configuration=b"" if codec == "vp9" else track.configuration,  # as FFmpeg has it
-    )
-    look: Callable[[bytes, bool, set[str]], Look] = packet_reader(codec, track.configuration)
-    for offset, size, is_key in zip(packets.offset, packets.size, packets.is_key, strict=True):
-        seen = look(places.read(offset, size), is_key, packets.doubts)
-        packets.add_look(seen, is_hidden=False)
+    found = _look_at_all(track, places) if codec == "av1" else None
+    found = found or _look_at_each(codec, track, places)
+    if found is None:
+        return None
+    picture, packets = found
     # A sync sample that is no entry may be damage, or an open GOP: FFmpeg looks closer.
-    if packets.is_key != packets.is_entry or packets.doubts:
+    if packets.doubts or not np.array_equal(packets.is_key, packets.is_entry):
         return None
-    if not all(packets.is_shown) or any(packets.is_damaged):
+    if not packets.is_shown.all() or packets.is_damaged.any():
         return None
-    frame = _first_frame(codec, packets, places)
-    if frame is None:
-        return None
-    info = _stream_info(track, codec, frame)
+    info = _stream_info(track, codec, picture)
     return None if info is None else (info, packets)
 
 
+def _columns(track: VideoTrack) -> dict[str, Any]:
+    """What the tables say of the packets."""
+    shift = track.edits[0].media_time if track.edits else 0
+    return {
+        "pts": track.dts + track.composition - shift,
+        "dts": track.dts - shift,
+        "duration": track.duration,
+        "offset": track.offset,
+        "size": track.size,
+        "is_key": track.is_sync,
+        # As FFmpeg has it.
+        "configuration": b"" if track.format == "vp09" else track.configuration,
+    }
+
+
+class _Picture(NamedTuple):
+    """What a stream's pictures are, as coded."""
+
+    width: int
+    height: int
+    pixel_format: str
+    color_matrix: int
+
+
+def _look_at_each(
+    codec: str, track: VideoTrack, places: PacketPlaces
+) -> tuple[_Picture, Packets] | None:
+    """Look at the packets one by one; None where nothing can be decoded."""
+    looks = PacketLooks()
+    look = packet_reader(codec, track.configuration)
+    pieces = places.read_each(track.offset, track.size)
+    for data, is_key in zip(pieces, track.is_sync.tolist(), strict=True):
+        looks.add(look(data, is_key, looks.doubts))
+    packets = Packets(
+        **_columns(track),
+        is_shown=np.array(looks.is_shown, np.bool_),
+        is_entry=np.array(looks.is_entry, np.bool_),
+        is_damaged=np.array(looks.is_damaged, np.bool_),
+        doubts=frozenset(looks.doubts),
+        has_one_size=looks.has_one_size,
+    )
+    picture = _first_picture(codec, packets, places)
+    return None if picture is None else (picture, packets)
+
+
+def _look_at_all(track: VideoTrack, places: PacketPlaces) -> tuple[_Picture, Packets] | None:
+    """The same for AV1 in one go; None where the stream isn't of the usual kind."""
+    span = places.read_span(track.offset, track.size)
+    if span is None:
+        return None
+    data, base = span
+    start = track.offset - base
+    frames = read_frames(data, start, start + track.size)
+    if frames is None or frames.overrides_size:
+        return None
+    color = frames.sequence.color
+    pixel_format = AV1_PIXEL_FORMATS.get((color.is_monochrome, color.subsampling))
+    if pixel_format is None or color.matrix == MATRIX_RGB:
+        return None
+    first = np.searchsorted(frames.packet, np.arange(len(start)))
+    packets = Packets(
+        **_columns(track),
+        is_shown=np.ones(len(start), np.bool_),
+        is_entry=frames.is_entry[first],
+        is_damaged=np.zeros(len(start), np.bool_),
+        doubts=frozenset(),
+        has_one_size=True,
+        av1_frames=frames.moved(base),
+    )
+    depth = "" if color.bit_depth == 8 else f"{color.bit_depth}le"
+    size = (frames.sequence.max_width, frames.sequence.max_height)
+    return _Picture(*size, pixel_format + depth, color.matrix), packets
+
+
+def _first_picture(codec: str, packets: Packets, places: PacketPlaces) -> _Picture | None:
+    """What the first picture is that the decoder puts out; None where it puts out none."""
+    frame = _first_frame(codec, packets, places)
+    if frame is None:
+        return None
+    return _Picture(frame.width, frame.height, frame.format.name, int(frame.colorspace))
+
+
 def _first_frame(codec: str, packets: Packets, places: PacketPlaces) -> Any:
-    """The first picture that the decoder puts out; None where it puts out none."""
     import av
 
     context: Any = av.CodecContext.create(DECODERS.get(codec, codec), "r")
     context.extradata = packets.configuration
     context.thread_count = 1
-    first = list(zip(packets.offset, packets.size, strict=True))[:FIRST_FRAME_PACKETS]
+    first = zip(
+        packets.offset[:FIRST_FRAME_PACKETS].tolist(),
+        packets.size[:FIRST_FRAME_PACKETS].tolist(),
+        strict=True,
+    )
     try:
         for offset, size in first:
             for picture in context.decode(av.Packet(places.read(offset, size))):
@@ -139,12 +217,12 @@ def _first_frame(codec: str, packets: Packets, places: PacketPlaces) -> Any:
         return None
 
 
-def _stream_info(track: VideoTrack, codec: str, frame: Any) -> StreamInfo | None:
+def _stream_info(track: VideoTrack, codec: str, picture: _Picture) -> StreamInfo | None:
     try:
         orientation = Orientation.from_display_matrix(track.matrix)
     except ValueError:
         return None
-    width, height = frame.width, frame.height
+    width, height = picture.width, picture.height
     if orientation.swaps_axes:
         width, height = height, width
     total = int(track.duration.sum())
@@ -153,8 +231,8 @@ def _stream_info(track: VideoTrack, codec: str, frame: Any) -> StreamInfo | None
         codec=codec,
         width=width,
         height=height,
-        pixel_format=frame.format.name,
-        color_matrix=int(frame.colorspace),
+        pixel_format=picture.pixel_format,
+        color_matrix=picture.color_matrix,
         orientation=orientation,
         time_base=Fraction(1, track.timescale),
         average_fps=Fraction(track.timescale * len(track.size), total) if total else None,

@@ -6,10 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from reelseek.bitstream import (
     Av1Reader,
     NalFormat,
     hevc_nal_types,
+    iter_nal_heads,
     iter_nals,
     nal_format_of,
     read_h264_facts,
@@ -20,6 +24,7 @@ from reelseek.bitstream import (
     vp9_shows_frame,
     vp9_size,
 )
+from reelseek.bitstream._av1_batch import Av1Frames
 from reelseek.bitstream._hevc import BLA_N_LP, BLA_W_LP, STARTS_DECODING, STARTS_WITHOUT_RASL
 
 UNEVEN = "AV1 packets that don't show exactly one frame each"
@@ -42,9 +47,70 @@ PacketReader = Callable[[bytes, bool, set[str]], Look]
 """(packet, whether the container marks it as a key frame, doubts to add to) -> what it says."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Packets:
-    """What the demux pass saw, one entry per packet in decode order."""
+    """A stream's packets in decoding order."""
+
+    pts: NDArray[np.int64]
+    """(P,) presentation timestamps in ticks; NO_PTS where there is none."""
+    dts: NDArray[np.int64]
+    """(P,) decoding timestamps in ticks; NO_PTS where there is none."""
+    duration: NDArray[np.int64]
+    """(P,) durations in ticks; 0 where the file doesn't say."""
+    offset: NDArray[np.int64]
+    """(P,) positions in the file; -1 where the bytes aren't stored as the decoder gets them."""
+    size: NDArray[np.int64]
+    """(P,) lengths in bytes."""
+    is_key: NDArray[np.bool_]
+    """(P,) what the container marks as a key frame."""
+    is_shown: NDArray[np.bool_]
+    """(P,) True where a frame is displayed."""
+    is_entry: NDArray[np.bool_]
+    """(P,) True where decoding can start."""
+    is_damaged: NDArray[np.bool_]
+    """(P,) True where the bytes can't be what the encoder wrote."""
+    doubts: frozenset[str]
+    """Why packets may not be frames one by one."""
+    has_one_size: bool
+    """True where no key frame announces another picture size."""
+    configuration: bytes
+    """The codec's configuration record."""
+    lost_bytes: bool = False
+    """True where the file ends before its last packet does."""
+    decoder_reorders: bool = False
+    """True where the decoder expects frames in another order than packets."""
+    is_first_video: bool = True
+    """True where the stream is the first of the file's video streams."""
+    av1_frames: Av1Frames | None = None
+    """What all frame headers say, where they were read in one go."""
+
+
+@dataclass(slots=True)
+class PacketLooks:
+    """What packets' bytes say, one entry each."""
+
+    is_shown: list[bool] = field(default_factory=list)
+    is_entry: list[bool] = field(default_factory=list)
+    is_damaged: list[bool] = field(default_factory=list)
+    doubts: set[str] = field(default_factory=set)
+    sizes: set[bytes] = field(default_factory=set)
+
+    def add(self, seen: Look, *, is_hidden: bool = False) -> None:
+        """Note what a packet's bytes say; a hidden one is decoded and not displayed."""
+        self.is_shown.append(seen.is_shown and not is_hidden)
+        self.is_entry.append(seen.is_entry)
+        self.is_damaged.append(seen.is_damaged)
+        self.sizes.add(seen.size)
+
+    @property
+    def has_one_size(self) -> bool:
+        """True where no key frame announces another picture size."""
+        return len(self.sizes - {b""}) <= 1
+
+
+@dataclass(slots=True)
+class PacketLog:
+    """Packets as they come, one entry each in decoding order; see ``Packets``."""
 
     pts: list[int] = field(default_factory=list)
     dts: list[int] = field(default_factory=list)
@@ -52,23 +118,9 @@ class Packets:
     offset: list[int] = field(default_factory=list)
     size: list[int] = field(default_factory=list)
     is_key: list[bool] = field(default_factory=list)
-    is_shown: list[bool] = field(default_factory=list)
-    is_entry: list[bool] = field(default_factory=list)
-    is_damaged: list[bool] = field(default_factory=list)
-    doubts: set[str] = field(default_factory=set)
-    sizes: set[bytes] = field(default_factory=set)
+    looks: PacketLooks = field(default_factory=PacketLooks)
     lost_bytes: bool = False
-    decoder_reorders: bool = False
-    is_first_video: bool = True
-    configuration: bytes = b""
     first_frame: Any = None
-
-    def add_look(self, seen: Look, *, is_hidden: bool) -> None:
-        """Note what a packet's bytes say; a hidden one is decoded and not displayed."""
-        self.is_shown.append(seen.is_shown and not is_hidden)
-        self.is_entry.append(seen.is_entry)
-        self.is_damaged.append(seen.is_damaged)
-        self.sizes.add(seen.size)
 
 
 def packet_reader(codec: str, configuration: bytes | None) -> PacketReader:
@@ -148,7 +200,7 @@ class _HevcReader:
         self._skips_leading = True
 
     def __call__(self, data: bytes, is_key: bool, doubts: set[str]) -> Look:
-        types = hevc_nal_types(iter_nals(data, self._length_size))
+        types = hevc_nal_types(iter_nal_heads(data, self._length_size))
         starts = is_key and not types.isdisjoint(STARTS_DECODING)
         if starts:
             starts_anew = self._skips_leading or any(BLA_W_LP <= t <= BLA_N_LP for t in types)

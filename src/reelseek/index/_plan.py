@@ -5,25 +5,29 @@ Minimal, and shared between the frames: a unit that two frames need is fed once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from reelseek.index._units import Pruning, UnitFlag, UnitTable
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """Units to feed, one after the other, to a decoder that has been reset."""
 
-    units: tuple[int, ...]
+    units: list[int]
     """Numbers of units, in decoding order."""
-    frames: tuple[int, ...]
-    """Numbers of the frames to keep, in display order."""
+    targets: dict[int, int]
+    """Which of them are kept: unit to the number of the frame that it displays."""
+
+    @property
+    def frames(self) -> tuple[int, ...]:
+        """Numbers of the frames to keep, in display order."""
+        return tuple(sorted(self.targets.values()))
 
 
-def plan_frames(table: UnitTable, frames: Sequence[int]) -> list[Run]:
+def plan_frames(table: UnitTable, frames: Iterable[int]) -> list[Run]:
     """The runs that give these frames.
 
     Args:
@@ -33,19 +37,15 @@ def plan_frames(table: UnitTable, frames: Sequence[int]) -> list[Run]:
     Returns:
         Runs in the order of the file. Frames whose needs don't meet come in runs of their own.
     """
-    by_entry: dict[int, list[int]] = {}
-    for frame in sorted(set(frames)):
-        by_entry.setdefault(int(table.entry_of_frame[frame]), []).append(frame)
-    return [_run(table, entry, group) for entry, group in sorted(by_entry.items())]
-
-
-def _run(table: UnitTable, entry: int, frames: list[int]) -> Run:
-    targets = {int(table.of_frame[frame]) for frame in frames}
+    entry_of, unit_of = table.entry_of_frame.item, table.of_frame.item
+    by_entry: dict[int, dict[int, int]] = {}
+    for frame in frames:
+        by_entry.setdefault(entry_of(frame), {})[unit_of(frame)] = frame
     find = _by_slots if table.pruning is Pruning.SLOTS else _from_entry
-    return Run(tuple(find(table, entry, targets)), tuple(frames))
+    return [Run(find(table, entry, by_entry[entry]), by_entry[entry]) for entry in sorted(by_entry)]
 
 
-def _by_slots(table: UnitTable, entry: int, targets: set[int]) -> list[int]:
+def _by_slots(table: UnitTable, entry: int, targets: Mapping[int, int]) -> list[int]:
     """The closure over reference slots, walking back from the last target to the entry.
 
     ``wanted`` holds the slots whose content, at this point of the stream, a later unit reads. A
@@ -65,7 +65,7 @@ def _by_slots(table: UnitTable, entry: int, targets: set[int]) -> list[int]:
     return needed
 
 
-def _from_entry(table: UnitTable, entry: int, targets: set[int]) -> list[int]:
+def _from_entry(table: UnitTable, entry: int, targets: Mapping[int, int]) -> list[int]:
     """All units from the entry on, without those that nothing reads.
 
     Leading pictures, which follow the entry and are shown before it, belong to an earlier entry;

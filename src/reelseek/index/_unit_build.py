@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from reelseek.bitstream import iter_nals, nal_format_of
+from reelseek.bitstream import iter_nal_heads, nal_format_of
+from reelseek.bitstream._av1_batch import Av1Frames, read_frames
 from reelseek.index._av1_units import Av1Units
 from reelseek.index._places import PacketPlaces
 from reelseek.index._table import FrameTable
@@ -46,14 +47,14 @@ def _pruning_of(codec: str, table: FrameTable) -> Pruning:
 
 def _packets(path: str, table: FrameTable) -> Iterator[bytes]:
     with PacketPlaces(path) as places:
-        for offset, size in zip(
-            table.packet_offset.tolist(), table.packet_size.tolist(), strict=True
-        ):
-            yield places.read(offset, size)
+        yield from places.read_each(table.packet_offset, table.packet_size)
 
 
 def _of_frames(path: str, table: FrameTable) -> UnitTable | str:
     """AV1: the frames of each packet are units."""
+    known = _all_frames(path, table)
+    if known is not None:
+        return known
     found = Av1Units()
     first_unit: list[int] = []
     for data, offset in zip(_packets(path, table), table.packet_offset.tolist(), strict=True):
@@ -77,6 +78,40 @@ def _of_frames(path: str, table: FrameTable) -> UnitTable | str:
         pruning_reason="",
         codec="av1",
         configuration=found.sequence_bytes,
+    )
+
+
+def _all_frames(path: str, table: FrameTable) -> UnitTable | None:
+    """The same in one go, where the stream is of the usual kind."""
+    with PacketPlaces(path) as places:
+        span = places.read_span(table.packet_offset, table.packet_size)
+    if span is None:
+        return None
+    data, base = span
+    start = table.packet_offset - base
+    frames = read_frames(data, start, start + table.packet_size)
+    return None if frames is None else units_of_frames(frames.moved(base), table)
+
+
+def units_of_frames(frames: Av1Frames, table: FrameTable) -> UnitTable:
+    """AV1 units from the frame headers, whose positions are the file's."""
+    first = np.searchsorted(frames.packet, np.arange(len(table.packet_offset)))
+    flags = frames.is_shown * np.uint8(UnitFlag.SHOWN) | frames.is_entry * np.uint8(UnitFlag.ENTRY)
+    flags[first] |= np.uint8(UnitFlag.STARTS_PACKET)
+    units = np.empty(len(flags), UNIT)
+    units["offset"], units["size"] = frames.start, frames.end - frames.start
+    units["reads"], units["writes"], units["flags"] = frames.reads, frames.writes, flags
+    of_frame = np.flatnonzero(frames.is_shown)[table.decode_position]
+    entry = first[table.entry]
+    return UnitTable(
+        units=units,
+        of_frame=of_frame,
+        entry_of_frame=entry,
+        entry_of_unit=_entry_of_unit(len(units), of_frame, entry),
+        pruning=Pruning.SLOTS,
+        pruning_reason="",
+        codec="av1",
+        configuration=frames.sequence_bytes,
     )
 
 
@@ -132,7 +167,7 @@ def _droppable(path: str, table: FrameTable) -> NDArray[np.int64]:
     """The packets whose pictures no other picture refers to."""
     codec = table.stream.codec
     nal_format = nal_format_of(codec, table.configuration)
-    pieces = (list(iter_nals(data, nal_format.length_size)) for data in _packets(path, table))
+    pieces = (list(iter_nal_heads(data, nal_format.length_size)) for data in _packets(path, table))
     if codec == "h264":
         return np.flatnonzero([_is_h264_droppable(units) for units in pieces])
     return _hevc_droppable([_hevc_picture(units) for units in pieces])

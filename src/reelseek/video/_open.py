@@ -10,7 +10,7 @@ from reelseek.errors import (
     UnknownBackendError,
     UnsupportedVideoError,
 )
-from reelseek.index import FrameTable, index_video
+from reelseek.index import VideoTables, index_video, ready_tables
 from reelseek.video._video import Choice, Video
 from reelseek.video.backends import AUTO_ORDER, OpenRequest, backend_names, load_backend
 
@@ -55,12 +55,35 @@ def open_video(
         >>> batch.numpy().shape
         (2, 128, 128, 3)
     """
+    path = os.path.abspath(os.fspath(path))
+    return open_with_tables(path, None, backend=backend, device=device, threads=threads)
+
+
+def open_with_tables(
+    path: str,
+    tables: VideoTables | None,
+    *,
+    backend: str = "auto",
+    device: str = "cpu",
+    threads: int = 1,
+) -> Video:
+    """``open_video`` for a file whose tables may be there already.
+
+    Args:
+        path: An absolute path.
+        tables: What is known of the file as it is now; None looks for its own index file, and
+            else into the video.
+        backend: As for ``open_video``, and so are the others.
+        device: As above.
+        threads: As above.
+    """
     if threads < 0:
         raise ValueError(f"threads={threads}: give 0 (FFmpeg chooses) or more")
-    path = os.path.abspath(os.fspath(path))
     backend, origin = _pinned(backend)
-    table = index_video(path)
-    return Video(path, table, _choose(path, table, backend, origin, device, threads))
+    if tables is None:
+        tables = ready_tables(path) or VideoTables(index_video(path), None)
+    request = OpenRequest(path, tables.frames, device, threads, tables.units)
+    return Video(path, tables.frames, _choose(request, backend, origin))
 
 
 def _pinned(backend: str) -> tuple[str, str]:
@@ -76,15 +99,12 @@ def _pinned(backend: str) -> tuple[str, str]:
     return backend, origin
 
 
-def _choose(
-    path: str, table: FrameTable, backend: str, origin: str, device: str, threads: int
-) -> Choice:
+def _choose(request: OpenRequest, backend: str, origin: str) -> Choice:
     """Open the file with the first backend that can, and say why."""
-    request = OpenRequest(path, table, device, threads)
     if backend != "auto":
         return Choice(backend, origin, request, load_backend(backend).open_decoder(request))
     refusals: list[str] = []
-    for name in AUTO_ORDER if device == "cpu" else AUTO_ORDER[:1]:
+    for name in AUTO_ORDER if request.device == "cpu" else AUTO_ORDER[:1]:
         try:
             decoder = load_backend(name).open_decoder(request)
         except DeviceUnavailableError:
@@ -97,5 +117,5 @@ def _choose(
     raise UnsupportedVideoError(
         f"no backend reads it: {'; '.join(refusals)}",
         remedy="Run `reelseek probe` on it for what each decoder says",
-        path=path,
+        path=request.path,
     )

@@ -107,8 +107,13 @@ class Video:
             CorruptVideoError: The file is damaged or cut short there.
             DecodeError: The decoder gave another frame.
         """
-        pixels = self._allocate(len(indices)) if out is None else out
-        return self._batch(self.read_into(indices, pixels), pixels)
+        if out is not None:
+            return self._batch(self.read_into(indices, out), out)
+        frames = [self._checked(index) for index in indices]
+        pixels = self._allocate(len(frames))
+        with self._lock:
+            self._read(frames, pixels)
+        return self._batch(frames, pixels)
 
     def read_into(
         self, indices: Sequence[int] | NDArray[np.integer[Any]], targets: Targets
@@ -271,8 +276,8 @@ class Video:
             raise ValueError(f"{count} frames don't go into {len(targets)} places")
         size = (self.table.stream.height, self.table.stream.width, 3)
         for target in targets:
-            # Tensors and arrays name their types differently.
-            if tuple(target.shape) != size or not str(target.dtype).endswith("uint8"):
+            is_bytes = target.dtype == np.uint8 or str(target.dtype) == "torch.uint8"
+            if not is_bytes or tuple(target.shape) != size:
                 raise ValueError(
                     f"a frame is {size} and uint8; it doesn't go into {tuple(target.shape)} "
                     f"and {target.dtype}"

@@ -16,10 +16,8 @@ DECODER_NAMES = {"av1": "libdav1d"}
 """Codecs whose decoder isn't named like the codec."""
 
 KEPT_PER_THREAD = 8
-TOUCHY = frozenset({"mpeg4"})
-"""Codecs whose decoder takes good streams for damaged ones when told to be strict."""
-UNRESETTABLE = frozenset({"mpeg4"})
-"""Codecs whose decoder remembers times across a reset: they get a new context for each run."""
+PUTS_OUT_AT_ONCE = frozenset({"av1", "vp8", "vp9"})
+"""Codecs whose decoding order is display order."""
 
 
 class CodecState:
@@ -29,12 +27,17 @@ class CodecState:
         self.codec = codec
         self._options = (codec, configuration, threads)
         self._context = self._opened()
+        self._decode = self._context.decode
         self.holder: object = None
         """Whose units it was fed last."""
         self.fed: set[int] = set()
         """The units that it was fed since its reset."""
+        self.place = -1
+        """The last of them."""
         self.pending: set[int] = set()
-        """Those of them whose picture hasn't come out."""
+        """Those of them whose picture hasn't come out; kept for decoders that hold some back."""
+        self.holds_back = threads != 1 or codec not in PUTS_OUT_AT_ONCE
+        """True where a picture may come out later than its unit goes in."""
 
     def _opened(self) -> Any:
         import av
@@ -44,33 +47,32 @@ class CodecState:
         if codec != "av1":  # in AV1 the sequence header goes before the first unit
             context.extradata = configuration
         context.thread_count = threads
-        if codec not in TOUCHY:
-            context.options = {"err_detect": "explode"}
+        # Damage is reported, not concealed: what is concealed depends on where decoding started.
+        context.options = {"err_detect": "explode"}
         context.open()
         self._packet = av.Packet
         return context
 
     def reset(self, holder: object) -> None:
         """Forget everything, for another run of units."""
-        if self.codec in UNRESETTABLE:
-            self._context = self._opened()
-        else:
-            self._context.flush_buffers()
-        self.holder, self.fed, self.pending = holder, set(), set()
+        self._context.flush_buffers()
+        self.holder, self.fed, self.pending, self.place = holder, set(), set(), -1
 
     def feed(self, unit: int, data: bytes) -> Sequence[Any]:
         """Decode one unit; the pictures that come out have their units' numbers as pts."""
         packet = self._packet(data)
-        packet.pts = packet.dts = unit
+        packet.pts = unit
         self.fed.add(unit)
-        self.pending.add(unit)
-        pictures: Sequence[Any] = self._context.decode(packet)
-        self.pending.difference_update(picture.pts for picture in pictures)
+        self.place = unit
+        pictures: Sequence[Any] = self._decode(packet)
+        if self.holds_back:
+            self.pending.add(unit)
+            self.pending.difference_update(picture.pts for picture in pictures)
         return pictures
 
     def drain(self) -> Sequence[Any]:
         """The pictures that the decoder still holds back; a reset must follow."""
-        pictures: Sequence[Any] = self._context.decode(None)
+        pictures: Sequence[Any] = self._decode(None)
         self.holder = None
         return pictures
 
@@ -103,3 +105,10 @@ def drop(state: CodecState) -> None:
     for key, kept in list(_kept.states.items()):
         if kept is state:
             del _kept.states[key]
+
+
+def is_ffmpeg_error(exc: BaseException) -> bool:
+    """True for what PyAV raises when FFmpeg fails."""
+    import av
+
+    return isinstance(exc, av.error.FFmpegError)

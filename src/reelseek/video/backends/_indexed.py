@@ -7,7 +7,7 @@ It needs a file whose units are known: where each is, and what it refers to. A r
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from reelseek.errors import (
@@ -21,8 +21,8 @@ from reelseek.index import FrameTable
 from reelseek.index._plan import Run, plan_frames
 from reelseek.index._unit_build import build_units
 from reelseek.index._units import Pruning, UnitTable
-from reelseek.video.backends._contexts import CodecState, borrow, drop
-from reelseek.video.backends._protocol import OpenRequest, Targets, visits
+from reelseek.video.backends._contexts import CodecState, borrow, drop, is_ffmpeg_error
+from reelseek.video.backends._protocol import OpenRequest, Targets
 from reelseek.video.backends._rgb import RgbWriter
 
 NAME = "indexed"
@@ -50,7 +50,9 @@ def open_decoder(request: OpenRequest) -> IndexedDecoder:
             remedy="Pass backend='torchcodec', or device='cpu'",
             backend=NAME,
         )
-    units = build_units(request.path, request.table)
+    units = request.units
+    if units is None:
+        units = build_units(request.path, request.table)
     if isinstance(units, str):
         raise UnsupportedVideoError(
             units,
@@ -68,8 +70,8 @@ class IndexedDecoder:
         self._request = request
         self._table: FrameTable = request.table
         self._units = units
-        self._offsets: list[int] = units.units["offset"].tolist()
-        self._sizes: list[int] = units.units["size"].tolist()
+        self._offset_of = units.units["offset"].item
+        self._size_of = units.units["size"].item
         self._heads = (b"", b"")
         if units.pruning is Pruning.SLOTS:
             self._heads = (TEMPORAL_DELIMITER + units.configuration, TEMPORAL_DELIMITER)
@@ -80,17 +82,19 @@ class IndexedDecoder:
 
     def read(self, frames: Sequence[int], out: Targets) -> None:
         """Decode frames by number into ``out``."""
-        import av
-
-        places = dict(visits(frames))
+        places: dict[int, list[int]] = {}
+        for position, frame in enumerate(frames):
+            places.setdefault(frame, []).append(position)
         self._is_sequential = min(places) == self._last_frame + 1
         self._last_frame = max(places)
-        for run in plan_frames(self._units, frames):
-            state = borrow(self._units.codec, self._units.configuration, self._request.threads)
-            try:
+        state = borrow(self._units.codec, self._units.configuration, self._request.threads)
+        run = None
+        try:
+            for run in plan_frames(self._units, places):
                 self._decode(run, state, places, out)
-            except av.error.FFmpegError as exc:
-                drop(state)
+        except BaseException as exc:
+            drop(state)
+            if run is not None and is_ffmpeg_error(exc):
                 raise CorruptVideoError(
                     "the decoder can't read the data on the way to this frame",
                     remedy="Copy the file again from its source, or leave the episode out",
@@ -99,9 +103,7 @@ class IndexedDecoder:
                     backend=NAME,
                     detail=str(exc),
                 ) from exc
-            except BaseException:
-                drop(state)
-                raise
+            raise
 
     def close(self) -> None:
         """Close the file."""
@@ -113,42 +115,53 @@ class IndexedDecoder:
         self, run: Run, state: CodecState, places: dict[int, list[int]], out: Targets
     ) -> None:
         """Feed a run's units, and write the frames that it is for."""
-        frame_of = {int(self._units.of_frame[frame]): frame for frame in run.frames}
-        units: Sequence[int] = run.units
-        if state.holder is self and self._continues(run, state):
-            units = [unit for unit in run.units if unit not in state.fed]
-        else:
-            state.reset(self)
-        for picture in self._pictures(units, state, frame_of):
-            frame = frame_of.pop(picture.pts, None)
-            if frame is None:
+        if not state.holds_back:
+            self._decode_at_once(run, state, places, out)
+            return
+        wanted = run.targets.copy()
+        for picture in self._pictures(self._units_to_feed(run, state), state, wanted):
+            frame = wanted.pop(picture.pts, -1)
+            if frame < 0:
                 continue
-            self._check(picture, frame)
-            first, *others = places[frame]
-            self._writer.write(frame, picture, out[first])
-            for other in others:
-                out[other][...] = out[first]
-            if not frame_of:
+            self._write(frame, picture, places[frame], out)
+            if not wanted:
                 return
-        raise DecodeError(
-            "the decoder passed this frame without returning it",
-            remedy="The file is damaged there, or its index is: copy it again, or run "
-            "`reelseek probe` on it",
-            path=self._request.path,
-            frame=min(frame_of.values()),
-            backend=NAME,
-        )
+        raise self._passed(min(wanted.values()))
 
-    def _continues(self, run: Run, state: CodecState) -> bool:
-        """True where the decoder is on the way: it has all that the run needs up to its place."""
-        place = max(state.fed, default=-1)
-        for frame in run.frames:
-            target = int(self._units.of_frame[frame])
-            if target not in state.pending and target <= place:
-                return False
-        return all(unit in state.fed for unit in run.units if unit <= place)
+    def _decode_at_once(
+        self, run: Run, state: CodecState, places: dict[int, list[int]], out: Targets
+    ) -> None:
+        """The same for a decoder that puts out each unit's picture when it is fed the unit."""
+        targets = run.targets
+        for unit, data in self._data(self._units_to_feed(run, state)):
+            pictures = state.feed(unit, data)
+            if unit in targets:
+                frame = targets[unit]
+                if len(pictures) != 1 or pictures[0].pts != unit:
+                    raise self._passed(frame)
+                self._write(frame, pictures[0], places[frame], out)
 
-    def _pictures(self, units: Sequence[int], state: CodecState, wanted: Sized) -> Iterator[Any]:
+    def _write(self, frame: int, picture: Any, places: Sequence[int], out: Targets) -> None:
+        if picture.is_corrupt:
+            raise self._corrupt(frame)
+        first = out[places[0]]
+        self._writer.write(frame, picture, first)
+        for place in places[1:]:
+            out[place][...] = first
+
+    def _units_to_feed(self, run: Run, state: CodecState) -> list[int]:
+        """The run's units, without those that the decoder has if it is on the way already."""
+        if state.holder is self:
+            place = state.place
+            is_ahead = all(unit > place or unit in state.pending for unit in run.targets)
+            if is_ahead and all(unit in state.fed for unit in run.units if unit <= place):
+                return [unit for unit in run.units if unit > place]
+        state.reset(self)
+        return run.units
+
+    def _pictures(
+        self, units: Sequence[int], state: CodecState, wanted: Mapping[int, int]
+    ) -> Iterator[Any]:
         """What the decoder puts out for these units, until nothing is wanted any more.
 
         A decoder that reorders holds pictures back. After a jump they are drained, which costs
@@ -157,12 +170,9 @@ class IndexedDecoder:
         for unit, data in self._data(units):
             yield from state.feed(unit, data)
         if wanted and self._is_sequential:
-            following = range(max(state.fed) + 1, len(self._offsets))
-            for start in range(following.start, following.stop, FED_ON_UNITS):
-                if not wanted:
-                    return
-                some = following[start - following.start :][:FED_ON_UNITS]
-                for unit, data in self._data(some):
+            last = len(self._units.units)
+            for start in range(state.place + 1, last, FED_ON_UNITS):
+                for unit, data in self._data(range(start, min(start + FED_ON_UNITS, last))):
                     yield from state.feed(unit, data)
                     if not wanted:
                         return
@@ -171,22 +181,22 @@ class IndexedDecoder:
 
     def _data(self, units: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """Each unit's bytes, as the decoder takes them; neighbours are read in one call."""
-        offsets, sizes = self._offsets, self._sizes
         head, later = self._heads
-        place = 0
-        while place < len(units):
-            start = offsets[units[place]]
-            end = start + sizes[units[place]]
-            after = place + 1
-            while after < len(units) and 0 <= offsets[units[after]] - end <= GAP_BYTES:
-                end = offsets[units[after]] + sizes[units[after]]
+        places = [(self._offset_of(unit), self._size_of(unit)) for unit in units]
+        first = 0
+        while first < len(units):
+            start, size = places[first]
+            end = start + size
+            after = first + 1
+            while after < len(units) and 0 <= places[after][0] - end <= GAP_BYTES:
+                end = sum(places[after])
                 after += 1
             block = self._read_bytes(start, end - start)
-            for unit in units[place:after]:
-                piece = block[offsets[unit] - start : offsets[unit] - start + sizes[unit]]
-                yield unit, head + piece
+            for number in range(first, after):
+                offset, size = places[number]
+                yield units[number], head + block[offset - start : offset - start + size]
                 head = later
-            place = after
+            first = after
 
     def _read_bytes(self, offset: int, size: int) -> bytes:
         if self._descriptor < 0:
@@ -214,12 +224,21 @@ class IndexedDecoder:
                 detail=exc.strerror or "",
             ) from exc
 
-    def _check(self, picture: Any, frame: int) -> None:
-        if picture.is_corrupt:
-            raise CorruptVideoError(
-                "the decoder had to invent parts of this frame",
-                remedy="Copy the file again from its source, or leave the episode out",
-                path=self._request.path,
-                frame=frame,
-                backend=NAME,
-            )
+    def _passed(self, frame: int) -> DecodeError:
+        return DecodeError(
+            "the decoder passed this frame without returning it",
+            remedy="The file is damaged there, or its index is: copy it again, or run "
+            "`reelseek probe` on it",
+            path=self._request.path,
+            frame=frame,
+            backend=NAME,
+        )
+
+    def _corrupt(self, frame: int) -> CorruptVideoError:
+        return CorruptVideoError(
+            "the decoder had to invent parts of this frame",
+            remedy="Copy the file again from its source, or leave the episode out",
+            path=self._request.path,
+            frame=frame,
+            backend=NAME,
+        )

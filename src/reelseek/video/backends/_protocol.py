@@ -8,6 +8,7 @@ from typing import Protocol
 
 from reelseek.errors import DecodeError
 from reelseek.index import FrameTable
+from reelseek.index._units import UnitTable
 from reelseek.types import Pixels
 
 
@@ -23,6 +24,8 @@ class OpenRequest:
     """``cpu``, ``cuda`` or ``cuda:N``."""
     threads: int
     """Threads that one decode may use; 0 lets FFmpeg choose."""
+    units: UnitTable | str | None = None
+    """The file's units, or why it can't be read by them; None where that isn't known yet."""
 
 
 Targets = Sequence[Pixels] | Pixels

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reelseek.index._source import pyav_major
 from reelseek.types import Pixels
@@ -19,12 +20,17 @@ class RgbWriter:
     """
 
     def __init__(self, request: OpenRequest, backend: str) -> None:
+        from av.video.format import VideoFormat
         from av.video.reformatter import Interpolation, VideoReformatter
 
         self._request = request
         self._backend = backend
-        self._reformatter = VideoReformatter()
-        self._scaling: dict[str, Any] = {"interpolation": Interpolation.BICUBIC}
+        self._reformat = VideoReformatter().reformat
+        self._orientation = request.table.stream.orientation
+        self._scaling: dict[str, Any] = {
+            "format": VideoFormat("rgb24"),
+            "interpolation": Interpolation.BICUBIC,
+        }
         if pyav_major() >= 17:  # older releases always use one thread
             self._scaling["threads"] = 1
 
@@ -39,10 +45,12 @@ class RgbWriter:
         Raises:
             DecodeError: The picture's size isn't ``out``'s.
         """
-        rgb = self._reformatter.reformat(picture, format="rgb24", **self._scaling)
+        rgb = self._reformat(picture, **self._scaling)
         plane: Any = rgb.planes[0]
-        rows = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
-        pixels = rows[:, : rgb.width * 3].reshape(plane.height, rgb.width, 3)
-        upright = self._request.table.stream.orientation.apply(pixels)
-        check_size(self._request, self._backend, frame, upright.shape)
+        # Rows may be padded: a view of (H, W, 3) over the plane's memory.
+        shape, strides = (rgb.height, rgb.width, 3), (plane.line_size, 3, 1)
+        pixels: NDArray[np.uint8] = np.ndarray(shape, np.uint8, plane, 0, strides)
+        upright = self._orientation.apply(pixels)
+        if upright.shape != out.shape:
+            check_size(self._request, self._backend, frame, upright.shape)
         out[...] = upright

@@ -1,0 +1,235 @@
+"""All frame headers of an AV1 stream at once, as arrays.
+
+The same fields as ``Slots.read_frame_header`` reads, for the streams that encoders write nearly
+always: one sequence header, no layers, frame numbers or decoder model, references named one by
+one. Everything else is left to that reader, whose result this one must equal.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reelseek.bitstream._av1_headers import (
+    ALL_SLOTS,
+    REFS_PER_FRAME,
+    SELECT,
+    FrameType,
+    SequenceHeader,
+    read_sequence_header,
+)
+from reelseek.bitstream._obu import ObuType
+
+PADDING_BYTES = 16
+"""Zeros that must follow the bytes, so that reading ahead stays inside."""
+MAX_OBUS = 64
+"""OBUs in one temporal unit after which it is left to the other reader."""
+MAX_LENGTH_BYTES = 4
+
+Ints = NDArray[np.int64]
+
+
+class Av1Frames(NamedTuple):
+    """The frames of a stream in decoding order, hidden ones and show_existing headers included."""
+
+    packet: Ints
+    """(U,) the temporal unit that each belongs to."""
+    start: Ints
+    """(U,) position of its OBU in the bytes."""
+    end: Ints
+    """(U,) position after it."""
+    reads: Ints
+    """(U,) bit s is set where decoding it reads slot s."""
+    writes: Ints
+    """(U,) bit s is set where it is stored in slot s."""
+    is_shown: NDArray[np.bool_]
+    """(U,) True where it displays a frame."""
+    is_entry: NDArray[np.bool_]
+    """(U,) True for a shown key frame behind a sequence header."""
+    sequence: SequenceHeader
+    sequence_bytes: bytes
+    """The sequence header OBU."""
+    overrides_size: bool
+    """True where some frame has another size than the sequence header says."""
+
+    def moved(self, distance: int) -> Av1Frames:
+        """The same for bytes that lie further on, as in the file that they come from."""
+        return self._replace(start=self.start + distance, end=self.end + distance)
+
+
+def read_frames(data: NDArray[np.uint8], start: Ints, end: Ints) -> Av1Frames | None:
+    """Read the headers of all temporal units.
+
+    Args:
+        data: Bytes that hold them, with ``PADDING_BYTES`` zeros at the end.
+        start: (P,) position of each temporal unit, in decoding order.
+        end: (P,) position after it.
+
+    Returns:
+        None where the stream isn't of the usual kind.
+    """
+    obus = _walk(data, start, end)
+    if obus is None:
+        return None
+    packet, kind, head, payload, tail = obus
+    sequences = np.flatnonzero(kind == ObuType.SEQUENCE_HEADER)
+    known = _sequence_of(data, head[sequences], payload[sequences], tail[sequences])
+    if known is None:
+        return None
+    sequence, sequence_bytes = known
+    is_frame = (kind == ObuType.FRAME) | (kind == ObuType.FRAME_HEADER)
+    is_other = np.isin(kind, (ObuType.TEMPORAL_DELIMITER, ObuType.SEQUENCE_HEADER,
+                              ObuType.METADATA, ObuType.PADDING))  # fmt: skip
+    if not np.all(is_frame | is_other) or not is_frame.any():
+        return None
+    fields = _read_headers(data, payload[is_frame], sequence)
+    if fields is None:
+        return None
+    frames = packet[is_frame]
+    lone_header = (kind[is_frame] == ObuType.FRAME_HEADER) & ~fields.is_existing
+    one_each = np.bincount(frames[fields.is_shown], minlength=len(start))
+    # After a shown key frame no slot is empty, so that every reference is there.
+    if lone_header.any() or np.any(one_each != 1) or not fields.is_shown_key[0]:
+        return None
+    has_sequence = np.zeros(len(start), np.bool_)
+    has_sequence[packet[sequences]] = True
+    return Av1Frames(
+        packet=frames,
+        start=head[is_frame],
+        end=tail[is_frame],
+        reads=fields.reads,
+        writes=fields.writes,
+        is_shown=fields.is_shown,
+        is_entry=fields.is_shown_key & has_sequence[frames],
+        sequence=sequence,
+        sequence_bytes=sequence_bytes,
+        overrides_size=fields.overrides_size,
+    )
+
+
+def _walk(
+    data: NDArray[np.uint8], start: Ints, end: Ints
+) -> tuple[Ints, Ints, Ints, Ints, Ints] | None:
+    """Every OBU, 5.3: its packet, type, and the positions of header, payload and end."""
+    steps = []
+    packet = np.arange(len(start))
+    position = start.copy()
+    for _ in range(MAX_OBUS):
+        header = data[position].astype(np.int64)
+        if np.any(header & 0x86 != 0x02):  # forbidden bit, extension, no size
+            return None
+        size, payload = _lengths(data, position + 1)
+        tail = payload + size
+        if np.any(tail > end[packet]):
+            return None
+        steps.append((packet, header >> 3 & 15, position, payload, tail))
+        goes_on = tail < end[packet]
+        packet, position = packet[goes_on], tail[goes_on]
+        if len(packet) == 0:
+            columns = [np.concatenate(column) for column in zip(*steps, strict=True)]
+            order = np.lexsort((columns[2], columns[0]))
+            found: Any = tuple(column[order] for column in columns)
+            return found  # type: ignore[no-any-return]
+    return None
+
+
+def _lengths(data: NDArray[np.uint8], position: Ints) -> tuple[Ints, Ints]:
+    """leb128(), 4.10.5, and the positions after it; an impossible length where it is too long."""
+    size = np.zeros(len(position), np.int64)
+    goes_on: NDArray[np.bool_] = np.ones(len(position), np.bool_)
+    for index in range(MAX_LENGTH_BYTES):
+        byte = data[position].astype(np.int64)
+        size |= np.where(goes_on, (byte & 0x7F) << (7 * index), 0)
+        position = position + goes_on
+        goes_on = goes_on & (byte >= 0x80)
+        if not goes_on.any():
+            return size, position
+    return np.where(goes_on, len(data), size), position
+
+
+def _sequence_of(
+    data: NDArray[np.uint8], head: Ints, payload: Ints, tail: Ints
+) -> tuple[SequenceHeader, bytes] | None:
+    """The stream's sequence header, where it is the same throughout and of the usual kind."""
+    if len(head) == 0:
+        return None
+    first = data[head[0] : tail[0]].tobytes()
+    if any(data[a:b].tobytes() != first for a, b in zip(head.tolist(), tail.tolist(), strict=True)):
+        return None
+    try:
+        sequence = read_sequence_header(data[payload[0] : tail[0]].tobytes())
+    except EOFError:
+        return None
+    unusual = sequence.is_reduced_still_picture or sequence.has_decoder_model
+    if unusual or sequence.has_frame_ids or sequence.has_layers:
+        return None
+    return sequence, first
+
+
+class _Fields(NamedTuple):
+    is_existing: NDArray[np.bool_]
+    is_shown: NDArray[np.bool_]
+    is_shown_key: NDArray[np.bool_]
+    reads: Ints
+    writes: Ints
+    overrides_size: bool
+
+
+def _read_headers(
+    data: NDArray[np.uint8], payload: Ints, sequence: SequenceHeader
+) -> _Fields | None:
+    """uncompressed_header(), 5.9.2, of all frames; None where one is of an unusual kind."""
+    words = data[payload[:, None] + np.arange(8)].view(">u8")[:, 0].astype(np.uint64)
+    place = np.zeros(len(words), np.int64)
+
+    def take(count: int, where: NDArray[np.bool_] | None = None) -> Ints:
+        """The next bits of all headers, or of some; 0 for the others."""
+        nonlocal place
+        shift = (64 - count - place).astype(np.uint64)
+        value = ((words >> shift) & np.uint64((1 << count) - 1)).astype(np.int64)
+        if where is None:
+            place = place + count
+            return value
+        place = place + count * where
+        return np.where(where, value, 0)
+
+    first = take(4)
+    existing, coded = first & 8 != 0, first & 8 == 0
+    frame_type, shows = first >> 1 & 3, first & 1 == 1
+    take(1, coded & ~shows)  # showable_frame
+    is_key = coded & (frame_type == FrameType.KEY)
+    shown_key = is_key & shows
+    resilient = shown_key | (take(1, coded & ~shown_key) == 1)
+    take(1)  # disable_cdf_update
+    tools = sequence.screen_content_tools
+    has_tools = take(1) == 1 if tools == SELECT else np.full(len(words), bool(tools))
+    if sequence.integer_mv == SELECT:
+        take(1, has_tools)
+    overrides = take(1, coded) == 1
+    take(sequence.order_hint_bits)
+    intra = is_key | (frame_type == FrameType.INTRA_ONLY)
+    take(3, ~intra & ~resilient)  # primary_ref_frame
+    writes = np.where(shown_key, ALL_SLOTS, take(8, coded & ~shown_key))
+    names_hints = resilient & ((~intra) | (writes != ALL_SLOTS)) & (sequence.order_hint_bits > 0)
+    is_inter = coded & ~intra
+    is_short = is_inter & False
+    if sequence.order_hint_bits:
+        is_short = take(1, is_inter) == 1
+    unusual = (is_key & ~shows) | (coded & (frame_type == FrameType.SWITCH)) | is_short
+    if np.any(unusual | (coded & names_hints)):
+        return None
+    packed = take(3 * REFS_PER_FRAME, is_inter)
+    reads: Ints = np.zeros(len(words), np.int64)
+    for shift in range(0, 3 * REFS_PER_FRAME, 3):
+        reads |= 1 << (packed >> shift & 7)
+    reads = np.where(existing, 1 << (first & 7), np.where(is_inter, reads, 0))
+    return _Fields(
+        is_existing=existing,
+        is_shown=existing | shows,
+        is_shown_key=shown_key,
+        reads=reads,
+        writes=np.where(coded, writes, 0),
+        overrides_size=bool(overrides.any()),
+    )

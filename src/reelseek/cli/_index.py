@@ -1,0 +1,161 @@
+"""``reelseek index``: where every frame's bytes are, found once and kept in a file."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from reelseek.bench._verify import Verdict
+    from reelseek.index import IndexReport
+
+SCHEMA = "reelseek.index/1"
+FRAMES_NAMED = 20
+"""Numbers of differing frames that a line names."""
+
+
+def index(
+    path: Annotated[
+        str, typer.Argument(metavar="DATASET_OR_VIDEO", help="A dataset's folder, or a video.")
+    ],
+    jobs: Annotated[
+        int, typer.Option(min=0, help="Processes; 0 takes one for each CPU.", show_default=False)
+    ] = 0,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify", help="Decode every file in sequence and by its index, and compare."
+        ),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help=f"Print one JSON document ({SCHEMA}).")
+    ] = False,
+) -> None:
+    """Index a dataset's videos, so that the first read of a file costs no more than the next.
+
+    Looks only into videos that are new or changed since the last time. The index is written into
+    the dataset (meta/reelseek/index.bin), beside a single video (<video>.reelseek), or, where that
+    is read-only, into the cache folder (REELSEEK_CACHE). It can be stopped and goes on from there.
+
+    Exit status 0 where all videos are indexed and, with --verify, all frames are equal, else 1.
+    """
+    from reelseek.cli._console import show_json
+    from reelseek.index import build_index
+
+    workers = jobs or len(os.sched_getaffinity(0))
+    with _bar("indexing") as tell:
+        report = build_index(path, jobs=workers, tell=tell, tell_waiting=_say_waiting)
+    verdicts = _verified(path, report, workers) if verify else []
+    if as_json:
+        show_json(_document(report, verdicts if verify else None))
+    else:
+        _show(report, verdicts if verify else None)
+    if report.failures or not all(verdict.is_right for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+def _verified(path: str, report: IndexReport, workers: int) -> list[Verdict]:
+    """Compare the frames of every file in the index with FFmpeg's decode."""
+    from reelseek.bench._verify import Verdict, verify_file
+    from reelseek.index import Sidecar
+
+    path = os.path.abspath(path)
+    folder = path if os.path.isdir(path) else os.path.dirname(path)  # noqa: PTH112, PTH120
+    sidecar = Sidecar(report.path, folder)
+    files = [os.path.join(folder, os.fsdecode(head.path)) for head, _record in sidecar.records()]
+
+    def one(file: str) -> Verdict:
+        tables = sidecar.lookup(file)
+        if tables is None:
+            return Verdict(file, "", 0, (), "it was changed after it was indexed")
+        return verify_file(file, tables)
+
+    verdicts = []
+    with ThreadPoolExecutor(workers) as pool, _bar("verifying") as tell:
+        for verdict in pool.map(one, sorted(files)):
+            verdicts.append(verdict)
+            tell(len(verdicts), len(files))
+    return verdicts
+
+
+def _show(report: IndexReport, verdicts: list[Verdict] | None) -> None:
+    from rich.text import Text
+
+    from reelseek.cli._console import show
+    from reelseek.cli._info import size_text
+
+    rate = report.num_indexed / report.seconds if report.seconds else 0.0
+    kept = report.num_files - report.num_indexed
+    show(
+        Text(report.path, style="bold"),
+        Text(
+            f"{report.num_files} files, {report.num_frames} frames, {size_text(report.num_bytes)}: "
+            f"{report.bytes_per_frame:.1f} bytes a frame"
+        ),
+        Text(
+            f"{report.num_indexed} files indexed in {report.seconds:.2f} s, {rate:.0f} a second; "
+            f"{kept} were up to date, {report.num_dropped} are gone"
+        ),
+    )
+    for failure in report.failures:
+        show(Text(f"FAILED {failure.path}: {failure.message}", style="red"))
+    if verdicts is not None:
+        show(*_verdict_lines(verdicts))
+
+
+def _verdict_lines(verdicts: list[Verdict]) -> Iterator[Any]:
+    from rich.text import Text
+
+    frames = sum(verdict.num_frames for verdict in verdicts)
+    wrong = [verdict for verdict in verdicts if not verdict.is_right]
+    for verdict in wrong:
+        numbers = ", ".join(map(str, verdict.differing[:FRAMES_NAMED]))
+        more = len(verdict.differing) - FRAMES_NAMED
+        listed = f"frames {numbers}{f' and {more} more' if more > 0 else ''}" if numbers else ""
+        text = ": ".join(filter(None, (f"DIFFERS {verdict.path}", listed, verdict.message)))
+        yield Text(text, style="bold red")
+    style = "green" if not wrong else "red"
+    yield Text(
+        f"{frames} frames of {len(verdicts)} files compared with FFmpeg's decode from the start: "
+        + (f"{len(wrong)} files differ" if wrong else "all are equal, bit for bit"),
+        style=style,
+    )
+
+
+def _document(report: IndexReport, verdicts: list[Verdict] | None) -> dict[str, Any]:
+    document = {
+        "schema": SCHEMA,
+        **dataclasses.asdict(report),
+        "bytes_per_frame": report.bytes_per_frame,
+        "verified": None,
+    }
+    if verdicts is not None:
+        document["verified"] = [dataclasses.asdict(verdict) for verdict in verdicts]
+    return document
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar whose total is known at the first step."""
+    from reelseek.cli._console import progress_bar
+
+    with ExitStack() as stack:
+        advance: list[Callable[[int], None]] = []
+
+        def tell(done: int, total: int) -> None:
+            if not advance:
+                advance.append(stack.enter_context(progress_bar(label, total)))
+            advance[0](done)
+
+        yield tell
+
+
+def _say_waiting() -> None:
+    print("another build of this index is running: waiting for it", file=sys.stderr, flush=True)
