@@ -120,20 +120,24 @@ def _groups_of(metadata: Any, span: RowSpan) -> tuple[list[int], int]:
 
 def _check_size(file: Any, columns: Sequence[str], groups: Iterable[int], path: Path) -> None:
     """Refuse a file that claims more values than fit in memory."""
-    wanted, values = set(columns), 0
-    for number in groups:
-        group = file.metadata.row_group(number)
-        for place in range(group.num_columns):
-            chunk = group.column(place)
-            # A leaf of a list is called `name.list.element`; a name may hold dots itself.
-            if any(f"{chunk.path_in_schema}.".startswith(f"{name}.") for name in wanted):
-                values += chunk.num_values
+    try:
+        values = sum(_values_of(file.metadata.row_group(number), columns) for number in groups)
+    except UNREADABLE as exc:
+        raise damaged(path, exc) from exc
     if values > MAX_VALUES:
         raise DatasetFormatError(
             f"the rows to be read hold {values:,} values, and at most {MAX_VALUES:,} are read",
             remedy="Write the file again with one row group per episode",
             path=path,
         )
+
+
+def _values_of(group: Any, columns: Sequence[str]) -> int:
+    """How many values some columns of a row group hold, as its metadata claims."""
+    chunks = [group.column(place) for place in range(group.num_columns)]
+    # A leaf of a list is called `name.list.element`; a name may hold dots itself.
+    starts = tuple(f"{name}." for name in columns)
+    return sum(c.num_values for c in chunks if f"{c.path_in_schema}.".startswith(starts))
 
 
 def damaged(path: Path, exc: BaseException) -> DatasetFormatError | DatasetNotFoundError:
