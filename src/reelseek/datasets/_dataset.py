@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.datasets._deltas import Deltas
-from reelseek.datasets._frames import FrameRequest, frame_numbers, read_frames
+from reelseek.datasets._frames import FrameRequest, frame_numbers, plan_reads
 from reelseek.datasets._images import read_images
 from reelseek.datasets._keys import CameraKey, Keys, selected
 from reelseek.datasets._modality import Modality
+from reelseek.datasets._pool import DecodePool, Task
 from reelseek.datasets._records import DatasetInfo, Episode, Episodes, Feature, Layout, Location
 from reelseek.datasets._rows import Rows, RowStore
 from reelseek.datasets._values import Place, read_values
@@ -79,6 +80,7 @@ class Dataset:
         self._rows = RowStore(layout, frozenset(unused))
         self.index = DatasetIndex(str(root))
         self._videos = self._new_cache()
+        self._pool = DecodePool(options.threads)
 
     @property
     def fps(self) -> float:
@@ -152,8 +154,12 @@ class Dataset:
         if not places:
             raise ValueError("a batch needs at least one index")
         batch: Sample = {}
+        tasks: list[Task] = []
         for camera in self.sample_keys.cameras:
-            batch[camera.key] = self._channels_first(self._pictures(camera, places), camera.key)
+            pixels, reads = self._pictures(camera, places)
+            batch[camera.key] = self._channels_first(pixels, camera.key)
+            tasks += reads
+        self._pool.run(tasks)
         for key in self.sample_keys.values:
             values = read_values(key, places, self._deltas, self.layout.tasks)
             batch[key.key] = self._converted(values)
@@ -205,6 +211,7 @@ class Dataset:
     def close(self) -> None:
         """Close the open videos; the next read opens them again."""
         self._videos.close()
+        self._pool.close()
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
@@ -224,7 +231,7 @@ class Dataset:
     def _new_cache(self) -> VideoCache:
         options = self._options
         return VideoCache(
-            functools.partial(_open, self.index, backend=options.backend, threads=options.threads),
+            functools.partial(_open, self.index, backend=options.backend),
             max_open_videos(options.max_open),
         )
 
@@ -252,17 +259,19 @@ class Dataset:
         start = int(self._ends[chosen]) - int(self.layout.episodes.lengths[position])
         return position, number - start
 
-    def _pictures(self, camera: CameraKey, places: list[Place]) -> NDArray[np.uint8]:
-        """(B, T, H, W, 3) pictures of one camera."""
+    def _pictures(
+        self, camera: CameraKey, places: list[Place]
+    ) -> tuple[NDArray[np.uint8], list[Task]]:
+        """(B, T, H, W, 3) pictures of one camera, and the tasks that put them there."""
         offsets = self._deltas.get(camera.key, OWN_ROW)
         windows = [place.window(offsets)[0] for place in places]
         if not camera.is_video:
-            return read_images(camera.camera, camera.key, places, windows, self.root)
+            return read_images(camera.camera, camera.key, places, windows, self.root), []
         requests = [
             self._request(camera, place, rows) for place, rows in zip(places, windows, strict=True)
         ]
         tolerance = self._options.tolerance_seconds
-        return read_frames(self._videos, requests, tolerance, camera.key)
+        return plan_reads(self._videos, requests, tolerance, camera.key)
 
     def _request(self, camera: CameraKey, place: Place, rows: NDArray[np.int64]) -> FrameRequest:
         times = place.rows.times(self.fps)
@@ -289,8 +298,8 @@ class Dataset:
         return _tensor(values)
 
 
-def _open(index: DatasetIndex, path: str, *, backend: str, threads: int) -> Video:
-    return open_with_tables(path, index.lookup(path), backend=backend, threads=threads)
+def _open(index: DatasetIndex, path: str, *, backend: str) -> Video:
+    return open_with_tables(path, index.lookup(path), backend=backend, threads=1)
 
 
 def _slack(stored: NDArray[Any], fps: float) -> float:

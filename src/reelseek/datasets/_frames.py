@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reelseek.datasets._pool import Task
 from reelseek.datasets._records import VideoSpan
 from reelseek.datasets._video_cache import VideoCache
 from reelseek.errors import DatasetFormatError, TimestampToleranceError, VideoLengthError
@@ -37,26 +39,27 @@ class FrameRequest:
     """How far off a time may be only because the file keeps it as a 32-bit float."""
 
 
-def read_frames(
+def plan_reads(
     videos: VideoCache, requests: Sequence[FrameRequest], tolerance_seconds: float, key: str
-) -> NDArray[np.uint8]:
-    """Frames of one camera for several samples.
+) -> tuple[NDArray[np.uint8], list[Task]]:
+    """Frames of one camera for several samples: a task for each file.
 
     Returns:
-        (B, T, H, W, 3) RGB uint8, contiguous.
+        (B, T, H, W, 3) uint8, contiguous, which is RGB when all tasks have run.
 
-    Raises:
+    Raises (or the tasks do):
         VideoLengthError: A video is shorter than its episode.
         TimestampToleranceError: A row's time is further than the tolerance from any frame.
         DatasetFormatError: The files' pictures differ in size.
         VideoError: A video can't be read.
     """
-    pixels: NDArray[np.uint8] | None = None
-    for path, places in _by_file(requests).items():
+    files = _by_file(requests)
+    stream = videos.get(next(iter(files))).table.stream
+    shape = (len(requests), len(requests[0].rows), stream.height, stream.width, 3)
+    pixels: NDArray[np.uint8] = np.empty(shape, np.uint8)
+
+    def read(path: str, places: list[int]) -> None:
         video = videos.get(path)
-        if pixels is None:
-            size = (video.table.stream.height, video.table.stream.width)
-            pixels = np.empty((len(requests), len(requests[0].rows), *size, 3), np.uint8)
         _check_size(video, pixels, key)
         frames: list[int] = []
         targets: list[NDArray[np.uint8]] = []
@@ -65,8 +68,8 @@ def read_frames(
             frames.extend(map(int, numbers))
             targets.extend(pixels[place])
         video.read_into(frames, targets)
-    assert pixels is not None  # a batch has samples
-    return pixels
+
+    return pixels, [functools.partial(read, path, places) for path, places in files.items()]
 
 
 def frame_numbers(

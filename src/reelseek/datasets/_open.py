@@ -59,7 +59,8 @@ def open_dataset(
         keys: ``lerobot``, or ``gr00t`` for the names in ``meta/modality.json``.
         output: ``torch`` tensors, or ``numpy`` arrays, which need no PyTorch.
         backend: Which decoder, as for ``open_video``.
-        threads: Threads per decoder.
+        threads: Files decoded at once for a batch in this process, each on one thread. One is
+            right in DataLoader workers, which are processes already.
         tolerance_s: How far a frame may be from its row's timestamp, in seconds.
         max_open_videos: Videos to keep open in each process; None for 32, fewer where the limit
             on file descriptors is low.
