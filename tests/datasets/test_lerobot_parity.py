@@ -106,4 +106,4 @@ def test_every_sample_of_a_real_dataset_equals_lerobots(
     end = min(start + PART, REAL_ROWS)
     deltas = {camera: [0, 16] for camera in cameras_of(root)} | {"action": list(range(16))}
     compared = compare(lerobot_class, root, deltas, slice(start, end))
-    assert compared == (end - start) * 16
+    assert compared == (end - start) * 17

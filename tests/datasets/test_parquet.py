@@ -148,8 +148,8 @@ def test_rows_of_a_span_whatever_the_row_groups(
     first = data.draw(st.integers(0, total))
     length = data.draw(st.integers(0, total - first))
     rows = read_rows(RowSpan(path, first, length, is_whole_file=False), 0, frozenset({"x"}))
-    assert rows.column_names == ["n"]
-    assert rows["n"].to_pylist() == list(range(first, first + length))
+    assert list(rows) == ["n"]
+    assert rows["n"].tolist() == list(range(first, first + length))
 
 
 def test_columns_asked_for_and_not_there_are_left_out(tmp_path: Path) -> None:

@@ -114,19 +114,26 @@ def _read_places(path: Path, cameras: list[str]) -> tuple[Columns, list[tuple[st
     """One file's columns, checked, and each episode's tasks."""
     from reelseek.datasets._parquet import counts, read_columns, times
 
-    numbers = [*COUNTS, *(f"videos/{c}/{name}" for c in cameras for name in VIDEO_COUNTS)]
-    seconds = [f"videos/{c}/{name}" for c in cameras for name in ("from_timestamp", "to_timestamp")]
-    columns = read_columns(path, [*numbers, *seconds, "tasks"])
+    columns = read_columns(path, [*COUNTS, "tasks", *map("/".join, _video_columns(cameras))])
     tasks = columns.pop("tasks", None)
-    checked: Columns = {}
-    for name in numbers:
-        if name in columns or name in COUNTS:
-            checked[name] = counts(columns, name, path)
-    for name in seconds:
-        if name in columns:
-            checked[name] = times(columns, name, path).astype(np.float64)
+    checked: Columns = {name: counts(columns, name, path) for name in COUNTS}
+    placed = {column.rpartition("/")[0] for column in columns}  # cameras of which it says anything
+    for camera, name in _video_columns(cameras):
+        column = f"{camera}/{name}"
+        if camera not in placed or (name == "to_timestamp" and column not in columns):
+            continue
+        if name in VIDEO_COUNTS:
+            checked[column] = counts(columns, column, path)
+        else:
+            checked[column] = times(columns, column, path).astype(np.float64)
     count = len(checked["episode_index"])
     return checked, [()] * count if tasks is None else [_texts(cell) for cell in tasks]
+
+
+def _video_columns(cameras: list[str]) -> list[tuple[str, str]]:
+    """Prefix and name of the columns that place cameras' frames."""
+    names = (*VIDEO_COUNTS, "from_timestamp", "to_timestamp")
+    return [(f"videos/{camera}", name) for camera in cameras for name in names]
 
 
 def _texts(cell: Any) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from reelseek.datasets._files import (
     check_is_file,
 )
 from reelseek.datasets._records import RowSpan
-from reelseek.errors import DatasetFormatError, DatasetNotFoundError
+from reelseek.errors import DatasetError, DatasetFormatError, DatasetNotFoundError
 
 MAX_VALUES = 2**28
 """Values read at once: 2 GiB of numbers. A small file can claim any number of equal values."""
@@ -30,16 +31,24 @@ UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError
 """What pyarrow raises over damaged files."""
 
 
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Translate what pyarrow raises over a damaged file, in the one place where that is done."""
+    try:
+        yield
+    except DatasetError:
+        raise
+    except UNREADABLE as exc:
+        raise damaged(path, exc) from exc
+
+
 def read_columns(path: Path, names: Sequence[str] | None) -> dict[str, NDArray[Any]]:
     """Some columns of a whole file, those that it has; all of them for None."""
-    with open_parquet(path, "meta") as file:
+    with open_parquet(path, "meta") as file, reading(path):
         wanted = [n for n in file.schema_arrow.names if names is None or n in names]
         _check_size(file, wanted, range(file.metadata.num_row_groups), path)
-        try:
-            table = file.read(columns=wanted, use_threads=False)
-        except UNREADABLE as exc:
-            raise damaged(path, exc) from exc
-    return {name: as_array(table[name], name, path) for name in table.column_names}
+        table = file.read(columns=wanted, use_threads=False)
+        return {name: as_array(table[name], name, path) for name in table.column_names}
 
 
 def open_parquet(path: Path, folder: str = "data") -> Any:
@@ -47,16 +56,15 @@ def open_parquet(path: Path, folder: str = "data") -> Any:
 
     Raises:
         DatasetNotFoundError: There is no such file.
-        DatasetFormatError: It is no parquet file.
+        DatasetFormatError: It is no parquet file, or two of its columns have one name.
     """
     check_is_file(path, folder)
-    try:
+    with reading(path):
         # No buffering ahead: it runs on threads, and samples are read in forked workers.
         file = pq.ParquetFile(path, memory_map=False, pre_buffer=False)
         names = file.schema_arrow.names
-    except UNREADABLE as exc:
-        raise damaged(path, exc) from exc
     if len(set(names)) != len(names):
+        file.close()
         twice = next(name for name in names if names.count(name) > 1)
         raise DatasetFormatError(
             f"there are two columns {brief(twice)}",
@@ -77,8 +85,8 @@ def column_names(path: Path) -> list[str]:
         return list(file.schema_arrow.names)
 
 
-def read_rows(span: RowSpan, episode: int, unused: frozenset[str]) -> pa.Table:
-    """An episode's rows: the row groups that hold them, cut to size.
+def read_rows(span: RowSpan, episode: int, unused: frozenset[str]) -> dict[str, NDArray[Any]]:
+    """An episode's columns, from the row groups that hold its rows.
 
     Args:
         span: Where they are.
@@ -89,7 +97,7 @@ def read_rows(span: RowSpan, episode: int, unused: frozenset[str]) -> pa.Table:
         DatasetNotFoundError: There is no such file.
         DatasetFormatError: It is damaged, or holds other rows than ``meta`` says.
     """
-    with open_parquet(span.path) as file:
+    with open_parquet(span.path) as file, reading(span.path):
         rows = file.metadata.num_rows
         needed = span.length if span.is_whole_file else span.first + span.length
         if rows != needed if span.is_whole_file else rows < needed:
@@ -101,11 +109,9 @@ def read_rows(span: RowSpan, episode: int, unused: frozenset[str]) -> pa.Table:
         groups, before = _groups_of(file.metadata, span)
         columns = [name for name in file.schema_arrow.names if name not in unused]
         _check_size(file, columns, groups, span.path)
-        try:
-            table = file.read_row_groups(groups, columns=columns, use_threads=False)
-        except UNREADABLE as exc:
-            raise damaged(span.path, exc) from exc
-    return table.slice(span.first - before, span.length)
+        table = file.read_row_groups(groups, columns=columns, use_threads=False)
+        table = table.slice(span.first - before, span.length)
+        return {name: as_array(table[name], name, span.path) for name in table.column_names}
 
 
 def _groups_of(metadata: Any, span: RowSpan) -> tuple[list[int], int]:
@@ -172,15 +178,11 @@ def as_array(column: pa.ChunkedArray, name: str, path: Path) -> NDArray[Any]:
     Raises:
         DatasetFormatError: A value is missing where numbers are expected.
     """
-    try:
+    with reading(path):
         array = column.combine_chunks()
         if isinstance(array, pa.ChunkedArray):
             array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
         return _nested(array, name, path)
-    except DatasetFormatError:
-        raise
-    except UNREADABLE as exc:
-        raise damaged(path, exc) from exc
 
 
 def _nested(array: pa.Array, name: str, path: Path) -> NDArray[Any]:

@@ -95,12 +95,11 @@ class RowStore:
         return rows
 
     def _read(self, position: int) -> Rows:
-        from reelseek.datasets._parquet import as_array, read_rows
+        from reelseek.datasets._parquet import read_rows
 
         span = self._layout.rows_of(position)
         episode = int(self._layout.episodes.indices[position])
-        table = read_rows(span, episode, self._unused)
-        columns = {name: as_array(table[name], name, span.path) for name in table.column_names}
+        columns = read_rows(span, episode, self._unused)
         _check(columns, span, episode)
         return Rows(position, episode, span.path, columns)
 
