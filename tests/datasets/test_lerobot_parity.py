@@ -98,6 +98,7 @@ PART = 661
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("start", range(0, REAL_ROWS, PART))
 def test_every_sample_of_a_real_dataset_equals_lerobots(
     lerobot_class: Any, real_datasets: Path, start: int
