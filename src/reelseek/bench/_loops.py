@@ -44,8 +44,8 @@ def time_cold_reads(plan: Plan, names: Sequence[str], timings: dict[str, Timing]
     with tempfile.TemporaryDirectory(prefix="reelseek-bench-") as scratch:
         index = make_sidecar(list(plan.files), Path(scratch))
         for number, read in enumerate(plan.cold_reads()):
-            with _no_garbage_collection():
-                for name in _in_turn(opens, number):
+            with no_garbage_collection():
+                for name in in_turn(opens, number):
                     started = _now()
                     _read_cold(plan, name, read, index)
                     wall, cpu = _milliseconds(started, _now())
@@ -69,8 +69,8 @@ def time_first_reads(plan: Plan, names: Sequence[str], timings: dict[str, Timing
     """Time opening a file that isn't indexed, and one read."""
     opens = [name for name in names if name != _floor.NAME]
     for number, read in enumerate(plan.first_reads(FIRST_READS)):
-        with _no_garbage_collection():
-            for name in _in_turn(opens, number):
+        with no_garbage_collection():
+            for name in in_turn(opens, number):
                 started = _now()
                 reader = _opened(plan, name, read)
                 reader.read(read.frames)
@@ -81,8 +81,8 @@ def time_first_reads(plan: Plan, names: Sequence[str], timings: dict[str, Timing
 def time_seeks(plan: Plan, names: Sequence[str], timings: dict[str, Timing]) -> None:
     """Time all seeks with their files open."""
     for number, seek in enumerate(plan.seeks):
-        with _no_garbage_collection():
-            for name in _in_turn(names, number):
+        with no_garbage_collection():
+            for name in in_turn(names, number):
                 _time_seek(plan, name, seek, timings[name])
 
 
@@ -120,7 +120,7 @@ def _read_cold(plan: Plan, name: str, read: FileRead, index: Sidecar) -> None:
         video.get_frames_at(read.frames).numpy()
 
 
-def _in_turn(names: Sequence[str], number: int) -> list[str]:
+def in_turn(names: Sequence[str], number: int) -> list[str]:
     """The names in an order of its own each time, so that none always follows the same one."""
     order = list(names)
     random.Random(number).shuffle(order)  # noqa: S311 - a choice, not a secret
@@ -128,7 +128,8 @@ def _in_turn(names: Sequence[str], number: int) -> list[str]:
 
 
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
+    """Collect garbage first, and not meanwhile."""
     gc.collect()
     gc.disable()
     try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from reelseek.cli._bench_index import index
 from reelseek.errors import DependencyError
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ UNTIMED = {"wrong": "DIFFERS", "fails": "fails", "refuses": "refuses", "unavaila
 """What stands in place of the first time."""
 
 app = typer.Typer(no_args_is_help=True, help="Measure decoders on your own data.")
+
+
+app.command("index")(index)
 
 
 @app.callback()
