@@ -180,8 +180,9 @@ def _facts(tables: VideoTables) -> dict[str, Any]:
             "pruning": units.pruning.name,
             "reason": units.pruning_reason,
             "codec": units.codec,
-            "configuration": units.configuration.hex(),
         }
+        if units.configuration != frames.configuration:  # it may be long
+            facts["units"]["configuration"] = units.configuration.hex()
     else:
         facts["why_no_units"] = units
     return facts
@@ -203,7 +204,7 @@ def _parsed(facts: bytes) -> _Facts:
         pruning=Pruning[units.get("pruning", "NONE")],
         pruning_reason=units.get("reason", ""),
         codec=units.get("codec", ""),
-        unit_configuration=bytes.fromhex(units.get("configuration", "")),
+        unit_configuration=bytes.fromhex(units.get("configuration", about["configuration"])),
     )
 
 
