@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.errors import DatasetFormatError, FeatureNotFoundError
-from reelseek.video import open_video
+from reelseek.video import Video, open_video
 
 if TYPE_CHECKING:
     from reelseek.datasets import Dataset, Episode
@@ -183,15 +183,20 @@ def _file_read(
             tuple(video.indices_nearest(place.seconds).tolist()) for place in places
         )
         if path not in files:
-            info = video.info
-            files[path] = FileFacts(
-                path=path,
-                num_bytes=Path(path).stat().st_size,
-                codec=info.codec,
-                width=info.width,
-                height=info.height,
-                num_frames=len(video),
-                num_key_frames=len(info.key_frames),
-                seconds=video.table.pts_seconds(),
-            )
+            files[path] = file_facts(video)
     return FileRead(camera, path, frames, elsewhere)
+
+
+def file_facts(video: Video) -> FileFacts:
+    """What a report says of a file."""
+    info = video.info
+    return FileFacts(
+        path=video.path,
+        num_bytes=Path(video.path).stat().st_size,
+        codec=info.codec,
+        width=info.width,
+        height=info.height,
+        num_frames=len(video),
+        num_key_frames=len(info.key_frames),
+        seconds=video.table.pts_seconds(),
+    )
