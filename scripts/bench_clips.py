@@ -38,12 +38,13 @@ def plan_of(paths: Sequence[str], seed: int = 0) -> Plan:
 
 def main(paths: Sequence[str]) -> None:
     """Print milliseconds and ratios."""
-    timings = time_plan(plan_of(paths), BACKENDS)
+    plan = plan_of(paths)
+    timings = time_plan(plan, BACKENDS)
     print(f"{', '.join(Path(path).name for path in paths)}: {SEEKS} seeks of {OFFSETS}")
     for timing in timings:
         warm, cold = median(timing.seek_ms), median(timing.cold_ms)
         print(f"{timing.name:26} warm {warm} ms  cold {cold} ms  {timing.check.reason}")
-    for ratio in ratios(timings):
+    for ratio in ratios(timings, plan):
         print(ratio)
 
 

@@ -97,11 +97,15 @@ class Plan:
 
     def cold_reads(self) -> list[FileRead]:
         """The first read of every file, in the order of the seeks."""
-        chosen: dict[str, FileRead] = {}
-        for seek in self.seeks:
-            for read in seek.reads:
-                chosen.setdefault(read.path, read)
-        return list(chosen.values())
+        reads = [read for seek in self.seeks for read in seek.reads]
+        return [reads[position] for position in self.cold_positions()]
+
+    def cold_positions(self) -> list[int]:
+        """Which of all reads, in the order of the seeks, are the first of their file."""
+        first: dict[str, int] = {}
+        for position, read in enumerate(read for seek in self.seeks for read in seek.reads):
+            first.setdefault(read.path, position)
+        return list(first.values())
 
     def reads_by_file(self) -> dict[str, list[tuple[int, ...]]]:
         """Every read of the plan, by path."""

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from reelseek.bench._floor import NAME as FLOOR
-from reelseek.bench._timing import Timing, median
+from reelseek.bench._plan import Plan
+from reelseek.bench._timing import Timing
 
 TORCHCODEC_EXACT, TORCHCODEC_APPROXIMATE = "torchcodec (exact)", "torchcodec (approximate)"
 
@@ -21,20 +22,19 @@ class Ratio:
     label: str
     """What is divided by what."""
     middle: float
-    """The median over the pairs of reads; of two medians where reads aren't paired."""
-    low: float | None
-    """The first quartile over the pairs; None without pairs."""
-    high: float | None
-    """The third quartile over the pairs; None without pairs."""
-    cpu: float | None
+    """The median over the pairs of reads."""
+    low: float
+    """The first quartile over the pairs."""
+    high: float
+    """The third quartile over the pairs."""
+    cpu: float
     """The median of the ratios of the processor's times: steadier on a busy machine."""
     pairs: int
     """How many pairs there are."""
 
     def __str__(self) -> str:
-        spread = f" (quartiles {self.low:.2f} to {self.high:.2f})" if self.low is not None else ""
-        cpu = f"; processor time {self.cpu:.2f}" if self.cpu is not None else ""
-        return f"{self.label}: {self.middle:.2f}{spread}{cpu}"
+        spread = f"(quartiles {self.low:.2f} to {self.high:.2f})"
+        return f"{self.label}: {self.middle:.2f} {spread}; processor time {self.cpu:.2f}"
 
     def to_json(self) -> dict[str, Any]:
         """For the JSON document."""
@@ -70,8 +70,13 @@ def versus_floor(timing: Timing, timings: Sequence[Timing]) -> Ratio | None:
     return paired(f"{timing.name} / floor", _warm(timing), _warm(floor)) if floor else None
 
 
-def ratios(timings: Sequence[Timing]) -> list[Ratio]:
-    """The comparisons that say what the indexed engine is worth; those that were measured."""
+def ratios(timings: Sequence[Timing], plan: Plan) -> list[Ratio]:
+    """The comparisons that say what the indexed engine is worth; those that were measured.
+
+    Args:
+        timings: Of reads of the plan.
+        plan: Which of its reads are cold ones too.
+    """
     known = _named(timings)
     own = known.get("indexed")
     if own is None:
@@ -83,11 +88,8 @@ def ratios(timings: Sequence[Timing]) -> list[Ratio]:
     for name in (TORCHCODEC_EXACT, TORCHCODEC_APPROXIMATE):
         if name in known:
             found.append(paired(f"{name} / indexed, cold", _cold(known[name]), _cold(own)))
-    cold, warm = median(own.cold_ms), median(own.seek_ms)
-    if cold and warm:
-        cpu = (median(own.cold_cpu_ms) or 0) / (median(own.seek_cpu_ms) or cold)
-        label = "indexed cold / indexed, file open"
-        found.append(Ratio(label, round(cold / warm, 4), None, None, round(cpu, 4), 0))
+    walls, cpus = ([times[at] for at in plan.cold_positions()] for times in _warm(own))
+    found.append(paired("indexed cold / indexed, file open", _cold(own), (walls, cpus)))
     return [ratio for ratio in found if ratio is not None]
 
 
