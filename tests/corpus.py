@@ -27,6 +27,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tests import surgery
+
+RECIPES = ("corpus.py", "structures.py", "surgery.py")
+"""The files beside this one that say what clips are made of."""
+
 Make = Callable[[Path, Callable[[str], Path]], None]
 """Writes the clip to the path; the second argument gives another clip by name."""
 
@@ -110,6 +115,32 @@ def joined(*clips: str) -> Make:
         listing.write_text("".join(f"file '{other(clip)}'\n" for clip in clips))
         ffmpeg("-f", "concat", "-safe", "0", "-i", listing, "-c", "copy", path)
         listing.unlink()
+
+    return make
+
+
+def remade(clip: str, change: Callable[[Path, Path], None]) -> Make:
+    """A recipe: another clip's packets, changed and put together again."""
+
+    def make(path: Path, other: Callable[[str], Path]) -> None:
+        change(other(clip), path)
+
+    return make
+
+
+def joined_by_hand(options: Sequence[str], join: Callable[[Path, Path, Path], None]) -> Make:
+    """A recipe: the bars encoded by x264 in two ways, 60 frames each, put into one file."""
+
+    def make(path: Path, _other: Callable[[str], Path]) -> None:
+        parts = [path.with_suffix(f".{number}.mp4") for number in range(len(options))]
+        for number, (part, option) in enumerate(zip(parts, options, strict=True)):
+            rest = bars().replace("floor(N/", f"floor((N+{60 * number})/")
+            ffmpeg("-f", "lavfi", "-i", rest, *f"-c:v libx264 -g 30 {option}".split(),
+                   "-frames:v", "60", part)  # fmt: skip
+        first, second = parts
+        join(first, second, path)
+        for part in parts:
+            part.unlink()
 
     return make
 
@@ -258,6 +289,19 @@ CLIPS: tuple[Clip, ...] = (
     Clip("av1_libaom.mp4", "AV1 by libaom, with hidden frames",
          encoded("-c:v libaom-av1 -cpu-used 8 -crf 20 -g 60")),
     Clip("av1_rav1e.mp4", "AV1 by rav1e", encoded("-c:v librav1e -speed 10 -qp 60 -g 60")),
+    Clip("av1_forward_key.mp4", "AV1 whose second key frame is hidden, and shown by its slot",
+         remade("av1_g20.mp4", surgery.with_forward_key)),
+    Clip("sets_once.mp4", "H.264 whose parameter sets change on the way, and are sent once",
+         joined_by_hand(["-qp 20 -bf 2", "-qp 40 -bf 2"], surgery.sets_in_the_next_key_frame)),
+    Clip("sets_in_b_frame.mp4", "H.264 whose new parameter sets come in a picture that nothing "
+         "refers to", joined_by_hand(["-qp 20 -bf 2", "-qp 40 -bf 2"],
+                                     surgery.sets_in_the_last_picture)),
+    Clip("no_reorder_limit.mp4", "H.264 with a B pyramid that doesn't say how far it reorders",
+         changed("b_pyramid_8.mp4", surgery.without_vui)),
+    Clip("turned_movie.mp4", "turned by 180 degrees by the movie's matrix, not the track's",
+         changed("b_frames.mp4", surgery.with_turned_movie)),
+    Clip("container_colours.mkv", "Matroska with colours that the stream doesn't say",
+         remuxed("bt601_limited_untagged.mp4", "-colorspace bt709"), bars=False),
     Clip("audio_first.mp4", "an audio track before the video", with_audio),
     Clip("matroska.mkv", "Matroska, whose times are rounded to milliseconds",
          encoded("-c:v libx264 -bf 2")),
@@ -369,7 +413,9 @@ def corpus_folder() -> Path:
     version = subprocess.run(
         [ffmpeg_program(), "-version"], capture_output=True, check=True, timeout=60
     )
-    key = hashlib.sha256(version.stdout + Path(__file__).read_bytes()).hexdigest()[:16]
+    here = Path(__file__).parent
+    recipes = b"".join(here.joinpath(name).read_bytes() for name in RECIPES)
+    key = hashlib.sha256(version.stdout + recipes).hexdigest()[:16]
     root = Path(os.environ.get("REELSEEK_TEST_CORPUS") or Path(tempfile.gettempdir()))
     folder = root / f"reelseek-corpus-{os.getuid()}" / key
     folder.mkdir(parents=True, exist_ok=True)
@@ -378,15 +424,16 @@ def corpus_folder() -> Path:
 
 def clip_path(name: str) -> Path:
     """The path of a clip, made first where it isn't there yet."""
-    return _made(corpus_folder(), name)
+    return made(BY_NAME[name], corpus_folder())
 
 
-def _made(folder: Path, name: str) -> Path:
-    path = folder / name
+def made(clip: Clip, folder: Path) -> Path:
+    """The path of a clip in this folder, made first where it isn't there yet."""
+    path = folder / clip.name
     if not path.exists():
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            temporary = Path(scratch) / name
-            BY_NAME[name].make(temporary, lambda other: _made(folder, other))
+            temporary = Path(scratch) / clip.name
+            clip.make(temporary, lambda other: made(BY_NAME[other], folder))
             temporary.replace(path)
     return path
 
@@ -403,8 +450,8 @@ def main(arguments: Sequence[str]) -> None:
     folder = Path(arguments[0])
     folder.mkdir(parents=True, exist_ok=True)
     for clip in CLIPS:
-        made = _made(folder, clip.name)
-        print(f"{made.stat().st_size:9,} bytes  {clip.name}: {clip.oddity}")
+        path = made(clip, folder)
+        print(f"{path.stat().st_size:9,} bytes  {clip.name}: {clip.oddity}")
 
 
 if __name__ == "__main__":

@@ -76,8 +76,8 @@ def test_shown_key_frame_reads_nothing_and_fills_every_slot() -> None:
 
 def test_inter_frame_reads_the_slots_that_it_names() -> None:
     sequence = _sequence()
-    header = _read(_filled(sequence), sequence,
-                   "0 01 1  0 0 0 0  0011 000  00000100  0 001 001 010 010 110 110 001")  # fmt: skip
+    bits = "0 01 1  0 0 0 0  0011 000  00000100  0 001 001 010 010 110 110 001"
+    header = _read(_filled(sequence), sequence, bits)
     assert header.reads == 0b0100_0110
     assert header.writes == 0b100
     assert header.order_hint == 3
@@ -98,8 +98,8 @@ def test_times_of_the_decoder_model_stand_where_the_specification_has_them() -> 
     sequence = _sequence(DECODER_MODEL)
     slots = Slots()
     _read(slots, sequence, "0 00 1 000000  0 0 0  0000 0")
-    header = _read(slots, sequence,
-                   "0 01 1 111111  0 0 0 0  0011 000  1 11111  00000010  0" + " 011" * 7)  # fmt: skip
+    bits = "0 01 1 111111  0 0 0 0  0011 000  1 11111  00000010  0" + " 011" * 7
+    header = _read(slots, sequence, bits)
     assert (header.reads, header.writes) == (1 << 3, 2)
 
 

@@ -1,4 +1,4 @@
-"""``reelseek bench seek`` as a user runs it."""
+"""``reelseek bench`` as a user runs it."""
 
 from __future__ import annotations
 
@@ -34,3 +34,25 @@ def test_json_is_the_document_that_it_writes(reelseek_command: Run, tmp_path: Pa
 def test_offsets_that_are_no_numbers_are_a_usage_error(reelseek_command: Run) -> None:
     done = reelseek_command("bench", "seek", sample_dataset(), "--offsets", "near,far")
     assert done.returncode == 2
+
+
+def test_index_writes_a_document_and_leaves_the_dataset_alone(
+    reelseek_command: Run, tmp_path: Path
+) -> None:
+    before = sorted(Path(sample_dataset()).rglob("*"))
+    done = reelseek_command("bench", "index", sample_dataset(), "--files", 3, "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    written = json.loads((tmp_path / "bench_index.json").read_text())
+    assert written["schema"] == "reelseek.bench.index/1"
+    assert written["num_files"] == 3 and written["codecs"] == ["av1"]
+    assert [builder["name"] for builder in written["builders"]] == ["reelseek", "torchcodec"]
+    assert "files/s" in done.stdout and "bytes a frame" in done.stdout
+    assert sorted(Path(sample_dataset()).rglob("*")) == before
+
+
+def test_index_of_a_folder_that_is_no_dataset_is_exit_status_1(
+    reelseek_command: Run, tmp_path: Path
+) -> None:
+    done = reelseek_command("bench", "index", tmp_path, "--out", tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ")

@@ -158,7 +158,7 @@ class BackendContract:
         return order
 
 
-TURNED = frozenset({"rotated.mp4", "upside_down.mp4", "flipped.mp4"})
+TURNED = frozenset({"rotated.mp4", "upside_down.mp4", "flipped.mp4", "turned_movie.mp4"})
 
 
 def summary() -> Iterator[str]:

@@ -25,7 +25,10 @@ BY_TIMESTAMP = {
 NO_AV1 = (
     "av1_g2.mp4", "av1_g20.mp4", "av1_default.mp4", "av1_libaom.mp4", "av1_rav1e.mp4", "av1.webm",
     "av1.mkv", "ten_bit_av1.mp4", "av1_faststart.mp4", "noise_in_av1.mp4", "zeroed_tail_av1.mp4",
+    "av1_forward_key.mp4",
 )  # fmt: skip
+# Their parameter sets change, and decoding starts only where all of them are sent.
+SETS_CHANGE = ("sets_once.mp4", "sets_in_b_frame.mp4")
 
 
 class TestIndexed(BackendContract):
@@ -34,6 +37,8 @@ class TestIndexed(BackendContract):
     refuses: ClassVar[Mapping[str, str]] = {
         # Without times that tell frames apart, their packets aren't known.
         **dict.fromkeys(BY_TIMESTAMP, "start of the file"),
+        **dict.fromkeys(SETS_CHANGE, "start of the file"),
+        "container_colours.mkv": "container says which colours",
         **dict.fromkeys(("mpeg2.mpg", "mjpeg.avi", "rgb.mkv"), "piece by piece"),
         # Its decoder guesses the encoder's faults from what it saw before, over a reset too.
         "mpeg4.mp4": "piece by piece",
@@ -51,6 +56,7 @@ class TestTorchcodec(BackendContract):
     package = "torchcodec"
     refuses: ClassVar[Mapping[str, str]] = {
         **BY_TIMESTAMP,
+        **dict.fromkeys(SETS_CHANGE, "no clean start"),
         # It seeks to what the container marks as key frames; these are no IDR pictures.
         "open_gop.mp4": "no clean start",
         "intra_refresh.mp4": "no clean start",
@@ -76,7 +82,8 @@ class TestDecord(BackendContract):
         **dict.fromkeys(
             ("hevc.mp4", "hevc_closed_gop.mp4", "hevc_open_gop.mp4", "hevc_short_gop.mp4",
              "hevc_trimmed.mp4", "ten_bit_hevc.mp4", "noise_in_hevc.mp4", "mjpeg.avi",
-             "mpeg2.mpg", "mpeg4.mp4", "rgb.mkv", "open_gop.mp4", "intra_refresh.mp4"),
+             "mpeg2.mpg", "mpeg4.mp4", "rgb.mkv", "open_gop.mp4", "intra_refresh.mp4",
+             *SETS_CHANGE),
             "neighbouring frames",
         ),
         # It ignores edit lists, and counts what they hide.
@@ -97,6 +104,7 @@ class TestDecord(BackendContract):
         "rotated.mp4": "turns frames",
         "upside_down.mp4": "turns frames",
         "flipped.mp4": "turns frames",
+        "turned_movie.mp4": "turns frames",
         # It scales the half-size colour planes of an odd size by another filter.
         "odd_size_420.mp4": "odd size",
         # It reads all packets when it opens a file, and stops at the first that is cut.
@@ -112,6 +120,8 @@ class TestOpencv(BackendContract):
         **BY_TIMESTAMP,
         # The wheel's FFmpeg has no software decoder for AV1.
         **dict.fromkeys(NO_AV1, "can't decode av1"),
+        # It seeks to key frames, and these are no IDR pictures, or lack their parameter sets.
+        **dict.fromkeys(("open_gop.mp4", "intra_refresh.mp4", *SETS_CHANGE), "no clean start"),
         "flipped.mp4": "mirror",  # it rotates by the display matrix and drops the mirroring in it
         # It takes the first video stream, and the first picture size.
         "two_videos.mkv": "first video stream",
@@ -119,6 +129,7 @@ class TestOpencv(BackendContract):
         # It converts with FFmpeg's default matrix, whatever the file says.
         "bt709_limited_tagged.mp4": "BT.601",
         "bt709_full_tagged.mp4": "BT.601",
+        "container_colours.mkv": "BT.601",
     }
 
 
@@ -134,6 +145,7 @@ class TestTorchvision(BackendContract):
         "rotated.mp4": "turn frames",
         "upside_down.mp4": "turn frames",
         "flipped.mp4": "turn frames",
+        "turned_movie.mp4": "turn frames",
     }
 
     @pytest.fixture(autouse=True)

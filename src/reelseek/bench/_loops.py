@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-
-import numpy as np
 
 from reelseek.bench import _floor
 from reelseek.bench._plan import FileRead, Plan, Seek
 from reelseek.bench._readers import PLAIN, Reader, open_reader
 from reelseek.bench._timing import Timing
-from reelseek.index import FrameTable, index_video
-from reelseek.index._unit_build import build_units
-from reelseek.video.backends import Decoder, OpenRequest, load_backend
-from reelseek.video.backends._indexed import IndexedDecoder
+from reelseek.index import Sidecar, index_tables
+from reelseek.index._sidecar_writer import SidecarWriter
+from reelseek.index._video_record import write_record
+from reelseek.video._open import open_with_tables
 
 FIRST_READS = 5
 """Files whose first read without an index is timed."""
@@ -40,36 +39,57 @@ def warm_up_libraries(plan: Plan, names: Sequence[str]) -> None:
 
 
 def time_cold_reads(plan: Plan, names: Sequence[str], timings: dict[str, Timing]) -> None:
-    """Time the first touch of each file: open, read, close; no file comes twice."""
+    """Time the first touch of each file: open, read, close; no file comes twice.
+
+    Before each, untimed, the same decoder reads the file before it once more: as in a worker that
+    goes from file to file, and as before a warm read.
+    """
     opens = [name for name in names if name != _floor.NAME]
-    for number, read in enumerate(plan.cold_reads()):
-        table = index_video(read.path)
-        ready = {name: _cold_read(plan, name, read, table) for name in opens}
-        with _no_garbage_collection():
-            for name in _in_turn(opens, number):
-                started = time.perf_counter()
-                ready[name]()
-                timings[name].cold_ms.append(_milliseconds(started, time.perf_counter()))
+    with tempfile.TemporaryDirectory(prefix="reelseek-bench-") as scratch:
+        index = make_sidecar(list(plan.files), Path(scratch))
+        reads = plan.cold_reads()
+        for number, read in enumerate(reads):
+            with no_garbage_collection():
+                for name in in_turn(opens, number):
+                    if number:
+                        _read_cold(plan, name, reads[number - 1], index)
+                    started = _now()
+                    _read_cold(plan, name, read, index)
+                    wall, cpu = _milliseconds(started, _now())
+                    timings[name].cold_ms.append(wall)
+                    timings[name].cold_cpu_ms.append(cpu)
+
+
+def make_sidecar(paths: Sequence[str], folder: Path) -> Sidecar:
+    """An index of some files, in a folder of its own."""
+    root = os.path.commonpath([str(Path(path).parent) for path in paths])
+    writer = SidecarWriter(folder / "index.bin", folder / "index.part")
+    for path in paths:
+        status, relative = os.stat(path), os.fsencode(os.path.relpath(path, root))
+        record = write_record(relative, status.st_size, status.st_mtime_ns, index_tables(path))
+        writer.add(record, relative)
+    writer.finish()
+    return Sidecar(str(folder / "index.bin"), root)
 
 
 def time_first_reads(plan: Plan, names: Sequence[str], timings: dict[str, Timing]) -> None:
     """Time opening a file that isn't indexed, and one read."""
     opens = [name for name in names if name != _floor.NAME]
     for number, read in enumerate(plan.first_reads(FIRST_READS)):
-        with _no_garbage_collection():
-            for name in _in_turn(opens, number):
-                started = time.perf_counter()
+        with no_garbage_collection():
+            for name in in_turn(opens, number):
+                started = _now()
                 reader = _opened(plan, name, read)
                 reader.read(read.frames)
-                timings[name].first_read_ms.append(_milliseconds(started, time.perf_counter()))
+                timings[name].first_read_ms.append(_milliseconds(started, _now())[0])
                 reader.close()
 
 
 def time_seeks(plan: Plan, names: Sequence[str], timings: dict[str, Timing]) -> None:
     """Time all seeks with their files open."""
     for number, seek in enumerate(plan.seeks):
-        with _no_garbage_collection():
-            for name in _in_turn(names, number):
+        with no_garbage_collection():
+            for name in in_turn(names, number):
                 _time_seek(plan, name, seek, timings[name])
 
 
@@ -80,12 +100,14 @@ def _time_seek(plan: Plan, name: str, seek: Seek, timing: Timing) -> None:
         if isinstance(reader, _floor.FloorReader):
             reader.prepare(read.frames)
         reader.read(read.elsewhere)
-    marks = [time.perf_counter()]
+    marks = [_now()]
     for reader, read in zip(readers, seek.reads, strict=True):
         reader.read(read.frames)
-        marks.append(time.perf_counter())
-    timing.seek_ms.extend(map(_milliseconds, marks, marks[1:]))
-    timing.sample_ms.append(_milliseconds(marks[0], marks[-1]))
+        marks.append(_now())
+    for wall, cpu in map(_milliseconds, marks, marks[1:]):
+        timing.seek_ms.append(wall)
+        timing.seek_cpu_ms.append(cpu)
+    timing.sample_ms.append(_milliseconds(marks[0], marks[-1])[0])
     for reader in readers:
         reader.close()
 
@@ -94,36 +116,18 @@ def _opened(plan: Plan, name: str, read: FileRead) -> Reader:
     return open_reader(name, read.path, plan.files[read.path].seconds)
 
 
-def _cold_read(plan: Plan, name: str, read: FileRead, table: FrameTable) -> Callable[[], None]:
-    """What is timed: for a backend with the index at hand, for a plain call as it is."""
+def _read_cold(plan: Plan, name: str, read: FileRead, index: Sidecar) -> None:
+    """What is timed: a backend looks the file up in the index, a plain call finds its own way."""
     if name in PLAIN:
-        return lambda: _read_once(_opened(plan, name, read), read.frames)
-    open_known = _opener(name, OpenRequest(read.path, table, "cpu", 1))
-    shape = (len(read.frames), table.stream.height, table.stream.width, 3)
-
-    def read_known() -> None:
-        decoder = open_known()
-        decoder.read(read.frames, np.empty(shape, np.uint8))
-        decoder.close()
-
-    return read_known
+        reader = _opened(plan, name, read)
+        reader.read(read.frames)
+        reader.close()
+        return
+    with open_with_tables(read.path, index.lookup(read.path), backend=name) as video:
+        video.get_frames_at(read.frames).numpy()
 
 
-def _opener(name: str, request: OpenRequest) -> Callable[[], Decoder]:
-    if name != "indexed":
-        return lambda: load_backend(name).open_decoder(request)
-    units = build_units(request.path, request.table)
-    if isinstance(units, str):
-        return lambda: load_backend(name).open_decoder(request)
-    return lambda: IndexedDecoder(request, units)
-
-
-def _read_once(reader: Reader, frames: Sequence[int]) -> None:
-    reader.read(frames)
-    reader.close()
-
-
-def _in_turn(names: Sequence[str], number: int) -> list[str]:
+def in_turn(names: Sequence[str], number: int) -> list[str]:
     """The names in an order of its own each time, so that none always follows the same one."""
     order = list(names)
     random.Random(number).shuffle(order)  # noqa: S311 - a choice, not a secret
@@ -131,7 +135,8 @@ def _in_turn(names: Sequence[str], number: int) -> list[str]:
 
 
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
+    """Collect garbage first, and not meanwhile."""
     gc.collect()
     gc.disable()
     try:
@@ -140,5 +145,10 @@ def _no_garbage_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _milliseconds(started: float, ended: float) -> float:
-    return round((ended - started) * 1000, 4)
+def _now() -> tuple[float, float]:
+    """Seconds on the wall's clock and on the processor's."""
+    return time.perf_counter(), time.process_time()
+
+
+def _milliseconds(started: tuple[float, float], ended: tuple[float, float]) -> tuple[float, float]:
+    return round((ended[0] - started[0]) * 1000, 4), round((ended[1] - started[1]) * 1000, 4)

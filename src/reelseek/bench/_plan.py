@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.errors import DatasetFormatError, FeatureNotFoundError
-from reelseek.video import open_video
+from reelseek.video import Video, open_video
 
 if TYPE_CHECKING:
     from reelseek.datasets import Dataset, Episode
@@ -97,11 +97,15 @@ class Plan:
 
     def cold_reads(self) -> list[FileRead]:
         """The first read of every file, in the order of the seeks."""
-        chosen: dict[str, FileRead] = {}
-        for seek in self.seeks:
-            for read in seek.reads:
-                chosen.setdefault(read.path, read)
-        return list(chosen.values())
+        reads = [read for seek in self.seeks for read in seek.reads]
+        return [reads[position] for position in self.cold_positions()]
+
+    def cold_positions(self) -> list[int]:
+        """Which of all reads, in the order of the seeks, are the first of their file."""
+        first: dict[str, int] = {}
+        for position, read in enumerate(read for seek in self.seeks for read in seek.reads):
+            first.setdefault(read.path, position)
+        return list(first.values())
 
     def reads_by_file(self) -> dict[str, list[tuple[int, ...]]]:
         """Every read of the plan, by path."""
@@ -183,15 +187,20 @@ def _file_read(
             tuple(video.indices_nearest(place.seconds).tolist()) for place in places
         )
         if path not in files:
-            info = video.info
-            files[path] = FileFacts(
-                path=path,
-                num_bytes=Path(path).stat().st_size,
-                codec=info.codec,
-                width=info.width,
-                height=info.height,
-                num_frames=len(video),
-                num_key_frames=len(info.key_frames),
-                seconds=video.table.pts_seconds(),
-            )
+            files[path] = file_facts(video)
     return FileRead(camera, path, frames, elsewhere)
+
+
+def file_facts(video: Video) -> FileFacts:
+    """What a report says of a file."""
+    info = video.info
+    return FileFacts(
+        path=video.path,
+        num_bytes=Path(video.path).stat().st_size,
+        codec=info.codec,
+        width=info.width,
+        height=info.height,
+        num_frames=len(video),
+        num_key_frames=len(info.key_frames),
+        seconds=video.table.pts_seconds(),
+    )

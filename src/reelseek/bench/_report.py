@@ -24,8 +24,8 @@ CACHE_STATE = (
     "page cache warm: every file was decoded once, in another process, before it was timed"
 )
 COLD = (
-    "cold: the first touch of each of {files} files, none twice: open, read, close; reelseek's "
-    "backends have the index ready, plain calls (in brackets) find frames in their own way"
+    "cold: the first touch of each of {files} files, none twice: look-up in the index (reelseek's "
+    "backends; plain calls, in brackets, find frames in their own way), open, read, close"
 )
 FIRST = "first read: the first without an index, on {files} files; reelseek's backends index it"
 
@@ -58,13 +58,18 @@ def document(dataset: Dataset, plan: Plan, timings: Sequence[Timing]) -> dict[st
             {
                 "index": seek.index,
                 "reads": [
-                    {"camera": read.camera, "path": read.path, "frames": list(read.frames)}
+                    {
+                        "camera": read.camera,
+                        "path": read.path,
+                        "frames": list(read.frames),
+                        "read_before": list(read.elsewhere),
+                    }
                     for read in seek.reads
                 ],
             }
             for seek in plan.seeks
         ],
-        "ratios": [ratio.to_json() for ratio in ratios(timings)],
+        "ratios": [ratio.to_json() for ratio in ratios(timings, plan)],
         "backends": [timing.to_json() for timing in timings],
     }
 

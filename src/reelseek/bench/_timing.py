@@ -20,11 +20,15 @@ class Timing:
     """What came of comparing its frames."""
     seek_ms: list[float] = field(default_factory=list)
     """One camera's frames of one seek, its file open: for each seek, each camera in turn."""
+    seek_cpu_ms: list[float] = field(default_factory=list)
+    """The processor's time for the same, over all threads: it doesn't count other processes."""
     sample_ms: list[float] = field(default_factory=list)
     """All cameras of one seek, one after another."""
     cold_ms: list[float] = field(default_factory=list)
     """The first touch of each file: open, read, close. Backends have the index; plain calls find
     frames in their own way."""
+    cold_cpu_ms: list[float] = field(default_factory=list)
+    """The processor's time for the same."""
     first_read_ms: list[float] = field(default_factory=list)
     """Opening a file without an index, and one read."""
 
@@ -55,9 +59,13 @@ class Timing:
             "sample_median_ms": median(self.sample_ms),
             "cold_median_ms": median(self.cold_ms),
             "first_read_median_ms": median(self.first_read_ms),
+            "seek_cpu_median_ms": median(self.seek_cpu_ms),
+            "cold_cpu_median_ms": median(self.cold_cpu_ms),
             "seek_ms": self.seek_ms,
+            "seek_cpu_ms": self.seek_cpu_ms,
             "sample_ms": self.sample_ms,
             "cold_ms": self.cold_ms,
+            "cold_cpu_ms": self.cold_cpu_ms,
             "first_read_ms": self.first_read_ms,
             "check": self.check.to_json(),
         }

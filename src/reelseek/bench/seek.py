@@ -60,6 +60,17 @@ def bench_seek(
     """
     tell("choosing the seeks")
     plan = make_plan(dataset, seeks=seeks, offsets=offsets, cameras=cameras, seed=seed)
+    return plan, time_plan(plan, backends, timeout_seconds=timeout_seconds, tell=tell)
+
+
+def time_plan(
+    plan: Plan,
+    backends: Sequence[str] | None,
+    *,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+    tell: Tell = lambda _text: None,
+) -> tuple[Timing, ...]:
+    """Compare and time the reads of a plan; see ``bench_seek``."""
     names = tuple(backends or (*backend_names(), *BASELINES, FLOOR))
     checks = _check(plan, names, timeout_seconds, tell)
     good = [check.reader for check in checks if check.status == "right"]
@@ -70,7 +81,7 @@ def bench_seek(
         time_cold_reads(plan, good, timings)
         time_first_reads(plan, good, timings)
         time_seeks(plan, good, timings)
-    return plan, tuple(timings.values())
+    return tuple(timings.values())
 
 
 def _check(

@@ -211,7 +211,7 @@ def _read_headers(
     take(sequence.order_hint_bits)
     intra = is_key | (frame_type == FrameType.INTRA_ONLY)
     take(3, ~intra & ~resilient)  # primary_ref_frame
-    writes = np.where(shown_key, ALL_SLOTS, take(8, coded & ~shown_key))
+    writes = np.where(shown_key, ALL_SLOTS, take(8, coded & ~shown_key))  # 0 for existing ones
     names_hints = resilient & ((~intra) | (writes != ALL_SLOTS)) & (sequence.order_hint_bits > 0)
     is_inter = coded & ~intra
     is_short = is_inter & False
@@ -224,12 +224,26 @@ def _read_headers(
     reads: Ints = np.zeros(len(words), np.int64)
     for shift in range(0, 3 * REFS_PER_FRAME, 3):
         reads |= 1 << (packed >> shift & 7)
+    if _shows_a_key_frame(existing, first & 7, is_key, writes):
+        return None
     reads = np.where(existing, 1 << (first & 7), np.where(is_inter, reads, 0))
     return _Fields(
         is_existing=existing,
         is_shown=existing | shows,
         is_shown_key=shown_key,
         reads=reads,
-        writes=np.where(coded, writes, 0),
+        writes=writes,
         overrides_size=bool(overrides.any()),
     )
+
+
+def _shows_a_key_frame(
+    existing: NDArray[np.bool_], slot: Ints, is_key: NDArray[np.bool_], writes: Ints
+) -> bool:
+    """True where show_existing_frame shows a key frame, which fills every slot, 7.21."""
+    numbers = np.arange(len(slot))
+    for place in np.unique(slot[existing]).tolist():
+        writer = np.maximum.accumulate(np.where(writes >> place & 1, numbers, 0))
+        if is_key[writer[existing & (slot == place)]].any():
+            return True
+    return False

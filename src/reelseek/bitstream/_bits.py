@@ -45,3 +45,11 @@ class BitReader:
             if zeros >= 32:
                 return (1 << 32) - 1
         return self.take(zeros) + (1 << zeros) - 1
+
+
+def nal_bits(unit: bytes, header_bytes: int) -> BitReader:
+    """A reader of what follows a NAL unit's header.
+
+    Without the emulation prevention bytes, which are no part of it (H.264 7.4.1, H.265 7.4.2).
+    """
+    return BitReader(unit[header_bytes:].replace(b"\0\0\3", b"\0\0"))

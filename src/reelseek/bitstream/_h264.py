@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from reelseek.bitstream._bits import BitReader, nal_bits
+
 NAL_IDR_SLICE = 5
-NAL_SPS = 7
+NAL_SPS, NAL_PPS, NAL_SPS_EXTENSION = 7, 8, 13
+EXTENDED_SAR = 255
 
 # 7.3.2.1.1: the profiles whose parameter sets carry chroma_format_idc and scaling matrices.
 HIGH_PROFILES = frozenset({100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135})
@@ -40,25 +43,35 @@ def read_h264_facts(units: Iterable[bytes]) -> H264Facts:
     return H264Facts(parameter_sets, has_idr, may_hold_fields)
 
 
-def _only_whole_frames(sps: bytes) -> bool:
-    """frame_mbs_only_flag; False also for a parameter set that ends before it."""
-    try:
-        return _read_frame_mbs_only_flag(_Bits(sps[1:]))
-    except EOFError:
-        return False
+@dataclass(frozen=True, slots=True)
+class H264Sps:
+    """What a sequence parameter set says, 7.3.2.1.1."""
+
+    id: int
+    frame_num_bits: int
+    order_type: int
+    """pic_order_cnt_type."""
+    order_bits: int
+    """Length of pic_order_cnt_lsb; 0 where the type isn't 0."""
+    has_separate_planes: bool
+    only_whole_frames: bool
+    """frame_mbs_only_flag."""
+    limits_reordering: bool
+    """True where it says how many pictures may be held back (Annex E, bitstream_restriction)."""
 
 
-def _read_frame_mbs_only_flag(bits: _Bits) -> bool:
+def read_h264_sps(unit: bytes) -> H264Sps:
+    """Read a sequence parameter set; EOFError where it ends too soon."""
+    bits = nal_bits(unit, 1)
     profile_idc = bits.take(8)
     bits.take(16)  # constraint flags, level_idc
-    bits.exp_golomb()  # seq_parameter_set_id
-    if profile_idc in HIGH_PROFILES:
-        _skip_high_profile_fields(bits)
-    bits.exp_golomb()  # log2_max_frame_num_minus4
-    pic_order_cnt_type = bits.exp_golomb()
-    if pic_order_cnt_type == 0:
-        bits.exp_golomb()  # log2_max_pic_order_cnt_lsb_minus4
-    elif pic_order_cnt_type == 1:
+    number = bits.exp_golomb()
+    has_separate_planes = profile_idc in HIGH_PROFILES and _read_high_profile_fields(bits)
+    frame_num_bits = bits.exp_golomb() + 4
+    order_type, order_bits = bits.exp_golomb(), 0
+    if order_type == 0:
+        order_bits = bits.exp_golomb() + 4
+    elif order_type == 1:
         bits.take(1)
         bits.exp_golomb()
         bits.exp_golomb()
@@ -68,13 +81,79 @@ def _read_frame_mbs_only_flag(bits: _Bits) -> bool:
     bits.take(1)
     bits.exp_golomb()  # pic_width_in_mbs_minus1
     bits.exp_golomb()  # pic_height_in_map_units_minus1
-    return bits.take(1) == 1
+    only_whole_frames = bits.flag()
+    return H264Sps(
+        id=number,
+        frame_num_bits=frame_num_bits,
+        order_type=order_type,
+        order_bits=order_bits,
+        has_separate_planes=has_separate_planes,
+        only_whole_frames=only_whole_frames,
+        limits_reordering=_limits_reordering(bits, only_whole_frames),
+    )
 
 
-def _skip_high_profile_fields(bits: _Bits) -> None:
-    chroma_format_idc = bits.exp_golomb()
-    if chroma_format_idc == 3:
+def _only_whole_frames(sps: bytes) -> bool:
+    """frame_mbs_only_flag; False also for a parameter set that ends before it."""
+    try:
+        return read_h264_sps(sps).only_whole_frames
+    except EOFError:
+        return False
+
+
+def _limits_reordering(bits: BitReader, only_whole_frames: bool) -> bool:
+    """bitstream_restriction_flag, E.1.1; False where the parameter set ends before it."""
+    try:
+        if not only_whole_frames:
+            bits.take(1)  # mb_adaptive_frame_field_flag
+        bits.take(1)  # direct_8x8_inference_flag
+        if bits.flag():  # frame_cropping_flag
+            for _ in range(4):
+                bits.exp_golomb()
+        return bits.flag() and _read_restriction_flag(bits)  # vui_parameters_present_flag
+    except EOFError:
+        return False
+
+
+def _read_restriction_flag(bits: BitReader) -> bool:
+    if bits.flag() and bits.take(8) == EXTENDED_SAR:
+        bits.take(32)
+    if bits.flag():  # overscan_info_present_flag
         bits.take(1)
+    if bits.flag():  # video_signal_type_present_flag
+        bits.take(4)
+        if bits.flag():  # colour_description_present_flag
+            bits.take(24)
+    if bits.flag():  # chroma_loc_info_present_flag
+        bits.exp_golomb()
+        bits.exp_golomb()
+    if bits.flag():  # timing_info_present_flag
+        bits.take(65)
+    has_hrd = False
+    for _ in ("nal", "vcl"):
+        if bits.flag():
+            _skip_hrd(bits)
+            has_hrd = True
+    if has_hrd:
+        bits.take(1)  # low_delay_hrd_flag
+    bits.take(1)  # pic_struct_present_flag
+    return bits.flag()
+
+
+def _skip_hrd(bits: BitReader) -> None:
+    count = bits.exp_golomb() + 1
+    bits.take(8)
+    for _ in range(count):
+        bits.exp_golomb()
+        bits.exp_golomb()
+        bits.take(1)
+    bits.take(20)
+
+
+def _read_high_profile_fields(bits: BitReader) -> bool:
+    """The fields up to the scaling matrices; separate_colour_plane_flag."""
+    chroma_format_idc = bits.exp_golomb()
+    has_separate_planes = chroma_format_idc == 3 and bits.flag()
     bits.exp_golomb()
     bits.exp_golomb()
     bits.take(1)
@@ -82,40 +161,13 @@ def _skip_high_profile_fields(bits: _Bits) -> None:
         for index in range(8 if chroma_format_idc != 3 else 12):
             if bits.take(1):
                 _skip_scaling_list(bits, 16 if index < 6 else 64)
+    return has_separate_planes
 
 
-def _skip_scaling_list(bits: _Bits, size: int) -> None:
+def _skip_scaling_list(bits: BitReader, size: int) -> None:
     # 7.3.2.1.1.1: the list ends where the next scale becomes 0.
     last = following = 8
     for _ in range(size):
         if following:
             following = (last + bits.signed_exp_golomb()) % 256
         last = following or last
-
-
-class _Bits:
-    """A reader of bits from a NAL unit; raises EOFError at its end."""
-
-    def __init__(self, unit: bytes) -> None:
-        # 7.4.1.1: emulation prevention bytes are no part of the payload.
-        payload = unit.replace(b"\0\0\3", b"\0\0")
-        self._value = int.from_bytes(payload, "big")
-        self._left = len(payload) * 8
-
-    def take(self, count: int) -> int:
-        if count > self._left:
-            raise EOFError
-        self._left -= count
-        return (self._value >> self._left) & ((1 << count) - 1)
-
-    def exp_golomb(self) -> int:
-        zeros = 0
-        while not self.take(1):
-            zeros += 1
-            if zeros > 32:
-                raise EOFError
-        return (1 << zeros) - 1 + self.take(zeros)
-
-    def signed_exp_golomb(self) -> int:
-        value = self.exp_golomb()
-        return (value + 1) // 2 if value % 2 else -(value // 2)

@@ -8,14 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 CONTAINERS = frozenset({b"trak", b"mdia", b"minf", b"stbl", b"edts"})
 MAX_DEPTH = 8
+MAX_BOXES = 10_000
+"""Boxes in one box: far more than any file has."""
+UPRIGHT = [1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30]
+"""The matrix that changes nothing."""
 VISUAL_SAMPLE_ENTRY_BYTES = 78
+ONCE = frozenset({
+    b"tkhd", b"edts", b"elst", b"mdia", b"mdhd", b"hdlr", b"minf", b"stbl", b"stsd", b"stts",
+    b"ctts", b"stss", b"stsz", b"stz2", b"stsc", b"stco", b"co64",
+})  # fmt: skip
+"""Boxes of which a track has one: readers differ in which of two they take."""
+MAX_EQUAL_SAMPLES = 1 << 20
+"""Samples of one size, which no table behind them bounds: ten hours at 30 frames a second."""
 CONFIGURATIONS = frozenset({b"avcC", b"hvcC", b"av1C", b"vpcC"})
 
 
@@ -45,6 +56,16 @@ class Edit:
     """16.16 fixed point; 0x10000 is normal speed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Colours:
+    """A colr box of type nclx or nclc, 12.1.5."""
+
+    matrix: int
+    """matrix_coefficients, as ITU-T H.273 numbers them; 2 where it doesn't say."""
+    is_full_range: bool
+    """full_range_flag."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class VideoTrack:
     """A video track's tables."""
@@ -63,6 +84,8 @@ class VideoTrack:
     """In pixels, as coded."""
     configuration: bytes
     """The content of avcC, hvcC, av1C or vpcC; empty where there is none."""
+    colours: Colours | None
+    """What colr says; None where there is no such box, or it says something else."""
     offset: NDArray[np.int64]
     """(N,) position of each sample in the file, in bytes."""
     size: NDArray[np.int64]
@@ -85,6 +108,8 @@ class Movie:
 
     timescale: int
     """Ticks per second of the movie's clock."""
+    is_turned: bool
+    """True where the movie has a transformation matrix beside its tracks', 8.2.2."""
     is_fragmented: bool
     """True where samples are in fragments, outside these tables."""
     videos: tuple[VideoTrack, ...]
@@ -106,21 +131,29 @@ def read_moov(data: bytes) -> Movie:
         Mp4Error: A table is damaged.
     """
     boxes = list(_boxes(data, 0, len(data)))
-    timescale = 0
-    for box in boxes:
-        if box.kind == b"mvhd":
-            timescale = _header_timescale(data, box)
+    header = next((box for box in boxes if box.kind == b"mvhd"), None)
+    if header is None:
+        raise Mp4Error("mvhd", 0, "there is none")
+    at = header.start + (48 if _version(data, header) == 1 else 36)
+    matrix = _numbers(data, header, at, 9, ">i4").tolist()
     videos = [
         track
         for box in boxes
         if box.kind == b"trak" and (track := _read_track(data, box)) is not None
     ]
-    return Movie(timescale, any(box.kind == b"mvex" for box in boxes), tuple(videos))
+    return Movie(
+        timescale=_header_timescale(data, header),
+        is_turned=matrix != UPRIGHT,
+        is_fragmented=any(box.kind == b"mvex" for box in boxes),
+        videos=tuple(videos),
+    )
 
 
 def _boxes(data: bytes, start: int, end: int) -> Iterator[_Box]:
     """The boxes between two positions, 4.2; a box that leaves its parent is damage."""
-    while start + 8 <= end:
+    for _ in range(MAX_BOXES):
+        if start + 8 > end:
+            return
         size = int.from_bytes(data[start : start + 4], "big")
         kind = data[start + 4 : start + 8]
         head = 8
@@ -132,6 +165,7 @@ def _boxes(data: bytes, start: int, end: int) -> Iterator[_Box]:
             raise Mp4Error(_name(kind), start, f"its size is {size}, {end - start} bytes are left")
         yield _Box(kind, start + head, start + size)
         start += size
+    raise Mp4Error("box", start, f"it follows {MAX_BOXES:,} others")
 
 
 def _read_track(data: bytes, trak: _Box) -> VideoTrack | None:
@@ -141,7 +175,9 @@ def _read_track(data: bytes, trak: _Box) -> VideoTrack | None:
     while pending:
         parent, depth = pending.pop()
         for box in _boxes(data, parent.start, parent.end):
-            found.setdefault(box.kind, box)
+            if box.kind in found and box.kind in ONCE:
+                raise Mp4Error(_name(box.kind), box.start, "there are two in one track")
+            found[box.kind] = box
             if box.kind in CONTAINERS and depth < MAX_DEPTH:
                 pending.append((box, depth + 1))
     handler = found.get(b"hdlr")
@@ -152,15 +188,16 @@ def _read_track(data: bytes, trak: _Box) -> VideoTrack | None:
             raise Mp4Error(_name(needed), trak.start, "there is none in the video track")
     size = _sizes(data, found)
     dts, duration = _times(data, found[b"stts"], len(size))
-    code, width, height, configuration = _sample_entry(data, found[b"stsd"])
+    entry = _sample_entry(data, found[b"stsd"])
     return VideoTrack(
         timescale=_header_timescale(data, found[b"mdhd"]),
         matrix=_matrix(data, found[b"tkhd"]),
         edits=_edits(data, found[b"elst"]) if b"elst" in found else (),
-        format=code,
-        width=width,
-        height=height,
-        configuration=configuration,
+        format=entry.code,
+        width=entry.width,
+        height=entry.height,
+        configuration=entry.configuration,
+        colours=entry.colours,
         offset=_offsets(data, found, size),
         size=size,
         dts=dts,
@@ -173,31 +210,44 @@ def _read_track(data: bytes, trak: _Box) -> VideoTrack | None:
 
 def _header_timescale(data: bytes, box: _Box) -> int:
     """mvhd and mdhd, 8.2.2 and 8.4.2."""
-    at = box.start + (20 if data[box.start] == 1 else 12)
-    timescale = int.from_bytes(data[at : at + 4], "big")
-    if at + 4 > box.end or timescale == 0:
-        raise Mp4Error("mvhd or mdhd", box.start, f"the time scale is {timescale}")
+    at = box.start + (20 if _version(data, box) == 1 else 12)
+    timescale = _count(data, box, at)
+    if timescale == 0:
+        raise Mp4Error(_name_of(data, box), box.start, "its time scale is 0")
     return timescale
+
+
+def _version(data: bytes, box: _Box) -> int:
+    """The version of a full box, 4.2.2."""
+    return int(_numbers(data, box, box.start, 1, "u1")[0])
 
 
 def _matrix(data: bytes, box: _Box) -> tuple[int, ...]:
     """tkhd, 8.3.2."""
-    at = box.start + (52 if data[box.start] == 1 else 40)
+    at = box.start + (52 if _version(data, box) == 1 else 40)
     return tuple(map(int, _numbers(data, box, at, 9, ">i4")))
 
 
 def _edits(data: bytes, box: _Box) -> tuple[Edit, ...]:
     """elst, 8.6.6."""
     count = _count(data, box, box.start + 4)
-    wide = data[box.start] == 1
+    wide = _version(data, box) == 1
     kind = np.dtype([("duration", ">u8" if wide else ">u4"),
                      ("time", ">i8" if wide else ">i4"), ("rate", ">i4")])  # fmt: skip
     entries = _numbers(data, box, box.start + 8, count, kind)
     return tuple(Edit(int(e["duration"]), int(e["time"]), int(e["rate"])) for e in entries)
 
 
-def _sample_entry(data: bytes, box: _Box) -> tuple[str, int, int, bytes]:
-    """stsd, 8.5.2 and 12.1.3: the code, the size, and the configuration record."""
+class _SampleEntry(NamedTuple):
+    code: str
+    width: int
+    height: int
+    configuration: bytes
+    colours: Colours | None
+
+
+def _sample_entry(data: bytes, box: _Box) -> _SampleEntry:
+    """stsd, 8.5.2 and 12.1.3: the code, the size, the configuration record and the colours."""
     count = _count(data, box, box.start + 4)
     entries = list(_boxes(data, box.start + 8, box.end))
     if count != 1 or len(entries) != 1:
@@ -207,11 +257,19 @@ def _sample_entry(data: bytes, box: _Box) -> tuple[str, int, int, bytes]:
     if inner > entry.end:
         raise Mp4Error("stsd", box.start, "its sample entry is too short")
     width, height = np.frombuffer(data, ">u2", 2, entry.start + 24).tolist()
-    configuration = b""
+    configuration, colours = b"", None
     for child in _boxes(data, inner, entry.end):
         if child.kind in CONFIGURATIONS:
             configuration = data[child.start : child.end]
-    return _name(entry.kind), width, height, configuration
+        elif child.kind == b"colr":
+            colours = _colours(data[child.start : child.end]) or colours
+    return _SampleEntry(_name(entry.kind), width, height, configuration, colours)
+
+
+def _colours(colr: bytes) -> Colours | None:
+    if colr[:4] not in (b"nclx", b"nclc") or len(colr) < 10:
+        return None
+    return Colours(int.from_bytes(colr[8:10], "big"), colr[10:11] >= b"\x80")
 
 
 def _sizes(data: bytes, found: dict[bytes, _Box]) -> NDArray[np.int64]:
@@ -225,8 +283,8 @@ def _sizes(data: bytes, found: dict[bytes, _Box]) -> NDArray[np.int64]:
     if b"stz2" not in found:
         raise Mp4Error("stsz", 0, "there is none in the video track")
     box = found[b"stz2"]
-    bits = data[box.start + 7]
     count = _count(data, box, box.start + 8)
+    bits = data[box.start + 7]
     if bits == 4:
         packed = _numbers(data, box, box.start + 12, (count + 1) // 2, "u1")
         return np.stack([packed >> 4, packed & 15], 1).reshape(-1)[:count].astype(np.int64)
@@ -256,8 +314,7 @@ def _expanded(data: bytes, box: _Box, count: int, kind: str) -> NDArray[np.int64
     covered = int(runs["count"].astype(np.int64).sum())
     if covered != count:
         raise Mp4Error(
-            data[box.start - 4 : box.start].decode("latin-1"), box.start,
-            f"it covers {covered} samples of {count}",
+            _name_of(data, box), box.start, f"it covers {covered} samples of {count}",
         )  # fmt: skip
     return np.repeat(runs["value"].astype(np.int64), runs["count"].astype(np.int64))
 
@@ -315,7 +372,7 @@ def _count(data: bytes, box: _Box, at: int) -> int:
 
 def _bounded(count: int, box: _Box) -> int:
     """A number of samples without a table behind it, which could be anything."""
-    if count > 1 << 24:
+    if count > MAX_EQUAL_SAMPLES:
         raise Mp4Error("stsz", box.start, f"it lists {count} samples of one size")
     return count
 
@@ -326,9 +383,14 @@ def _numbers(
     """A table of a box; damage where it doesn't fit into the box."""
     dtype: np.dtype[Any] = np.dtype(kind)
     if at + count * dtype.itemsize > box.end:
-        name = data[box.start - 4 : box.start].decode("latin-1")
-        raise Mp4Error(name, box.start, f"its {count} entries don't fit into it")
+        raise Mp4Error(_name_of(data, box), box.start, f"its {count} entries don't fit into it")
     return np.frombuffer(data, dtype, count, at)
+
+
+def _name_of(data: bytes, box: _Box) -> str:
+    """A box's kind; a box with a size of 64 bits has that between its kind and its content."""
+    kind = data[box.start - 4 : box.start]
+    return _name(kind if kind.isalnum() else data[box.start - 12 : box.start - 8])
 
 
 def _name(kind: bytes) -> str:

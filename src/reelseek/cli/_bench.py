@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from reelseek.cli._bench_index import index
 from reelseek.errors import DependencyError
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ UNTIMED = {"wrong": "DIFFERS", "fails": "fails", "refuses": "refuses", "unavaila
 """What stands in place of the first time."""
 
 app = typer.Typer(no_args_is_help=True, help="Measure decoders on your own data.")
+
+
+app.command("index")(index)
 
 
 @app.callback()
@@ -130,7 +134,7 @@ def _rendered(
         if timing.check.reason or (note(timing) and not has_room)
     ]
     lines = [Text.assemble((f"{name}: ", "bold"), words) for name, words in said]
-    compared = [Text(f"{ratio}") for ratio in ratios(timings)]
+    compared = [Text(f"{ratio}") for ratio in ratios(timings, plan)]
     lines += [Text("How many times as long:", style="bold"), *compared] if compared else []
     lines += [Text(words, style="dim") for words in measured["settings"]["columns"]]
     table = _table(plan, timings, has_notes=has_room)

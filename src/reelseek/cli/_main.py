@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from reelseek.cli import _bench, _demo, _index, _info, _probe
+from reelseek.cli import _bench, _demo, _explain, _index, _info, _probe
 from reelseek.errors import ReelseekError
 
 DEBUG = "REELSEEK_DEBUG"
@@ -31,6 +31,7 @@ app = typer.Typer(
 )
 # One line for each subcommand, one file for each in this folder.
 app.command("demo")(_demo.demo)
+app.command("explain")(_explain.explain)
 app.command("index")(_index.index)
 app.command("info")(_info.info)
 app.command("probe")(_probe.probe)

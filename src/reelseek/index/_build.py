@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from reelseek.errors import NotAVideoError
 from reelseek.index._demux import decoded_times, demux
 from reelseek.index._mp4_tables import read_sample_tables
-from reelseek.index._packets import UNEVEN, Packets
+from reelseek.index._packets import NO_ORDER, UNEVEN, Packets
 from reelseek.index._source import check_is_file
 from reelseek.index._table import NO_PTS, FrameTable
 from reelseek.index._unit_build import build_units, units_of_frames
@@ -30,6 +30,7 @@ STORES_TIMES = frozenset({"mov", "matroska", "nut", "flv", "ivf"})
 In the others FFmpeg guesses some of them as it reads, and guesses differently after a seek."""
 STORES_DECODE_TIMES = frozenset({"avi", "asf"})
 """Containers whose timestamps are exact too where decoding order is display order."""
+OUT_OF_ORDER = "timestamps in another order than the pictures'"
 ALL_INTRA = frozenset({"mjpeg", "png", "ffv1"})
 
 
@@ -87,6 +88,8 @@ def _why_unproven(info: StreamInfo, packets: Packets) -> str:
         return "several packets with one timestamp"
     if not _times_fit_decoding_order(info, packets):
         return "timestamps in another order than the decoder's"
+    if not _times_fit_pictures(packets):
+        return OUT_OF_ORDER
     return "; ".join(sorted(packets.doubts))
 
 
@@ -113,6 +116,14 @@ def _times_fit_decoding_order(info: StreamInfo, packets: Packets) -> bool:
     behind = np.minimum.accumulate(pts[::-1])[::-1][1:]
     starts = packets.is_entry[shown][1:]
     return bool(np.all(ahead[starts] < behind[starts]))
+
+
+def _times_fit_pictures(packets: Packets) -> bool:
+    """True where the pictures' own count says the order that their timestamps say."""
+    if packets.order is None:
+        return True
+    says = np.flatnonzero(packets.is_shown & (packets.order != NO_ORDER))
+    return bool(np.all(np.diff(packets.order[says][np.argsort(packets.pts[says])]) > 0))
 
 
 def _table_of_packets(path: str, info: StreamInfo, packets: Packets) -> FrameTable:
@@ -167,6 +178,7 @@ def _table(
         is_first_video=packets.is_first_video,
         is_cut_short=is_cut_short,
         notes=tuple(notes),
+        has_colours_of_container=packets.has_colours_of_container,
     )
 
 
@@ -213,6 +225,8 @@ def _count_by_decoding(
 ) -> FrameTable:
     """Number the frames by decoding the whole file once."""
     pts, ended_early = decoded_times(path)
+    if ended_early and why_unproven == OUT_OF_ORDER:  # damage, which counts pictures wrong
+        return _table_of_packets(path, info, packets)
     is_cut_short = packets.lost_bytes or ended_early
     if not pts:
         raise NotAVideoError(

@@ -8,7 +8,6 @@ has already. The difference is nothing, one number, an evenly rising row, or num
 from __future__ import annotations
 
 import struct
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +20,17 @@ _WIDTHS = (1, 2, 4, 8)
 _TYPES = {width: np.dtype(f"<u{width}") for width in _WIDTHS}
 
 
-class Kind(IntEnum):
-    """How a column's difference from its prediction is stored; the first byte of each column."""
-
-    EQUAL = 0
-    """It is zero."""
-    CONSTANT = 16
-    """It is one number (int64)."""
-    LINEAR = 17
-    """It starts at a number and rises by a step (two int64)."""
-    BITS = 18
-    """Truth values, eight to the byte, the first in the highest bit."""
-    # 1, 2, 4 and 8: the smallest number (int64), then what each is above it in so many bytes.
+# How a column's difference from its prediction is stored: the first byte of each column. Plain
+# numbers, as an enum's members take longer to compare than the columns to read.
+EQUAL = 0
+"""It is zero."""
+CONSTANT = 16
+"""It is one number (int64)."""
+LINEAR = 17
+"""It starts at a number and rises by a step (two int64)."""
+BITS = 18
+"""Truth values, eight to the byte, the first in the highest bit."""
+# 1, 2, 4 and 8: the smallest number (int64), then what each is above it in so many bytes.
 
 
 class ColumnWriter:
@@ -49,9 +47,9 @@ class ColumnWriter:
     def booleans(self, values: NDArray[np.bool_]) -> None:
         """Add truth values."""
         if not values.any():
-            self._parts.append(bytes([Kind.EQUAL]))
+            self._parts.append(bytes([EQUAL]))
         else:
-            self._parts.append(bytes([Kind.BITS]) + np.packbits(values).tobytes())
+            self._parts.append(bytes([BITS]) + np.packbits(values).tobytes())
 
     def getvalue(self) -> bytes:
         """All columns."""
@@ -60,13 +58,13 @@ class ColumnWriter:
 
 def _stored(rest: Integers) -> bytes:
     if not rest.any():
-        return bytes([Kind.EQUAL])
+        return bytes([EQUAL])
     first = int(rest[0])
     if (rest == first).all():
-        return bytes([Kind.CONSTANT]) + _BASE.pack(first)
+        return bytes([CONSTANT]) + _BASE.pack(first)
     step = rest[1:2] - rest[:1]
     if np.array_equal(rest, np.arange(len(rest)) * step + first):
-        return bytes([Kind.LINEAR]) + _BASE_AND_STEP.pack(first, int(step[0]))
+        return bytes([LINEAR]) + _BASE_AND_STEP.pack(first, int(step[0]))
     least, most = int(rest.min()), int(rest.max())
     width = next((w for w in _WIDTHS if most - least < 1 << (8 * w)), 8)
     base = 0 if width == 8 else least
@@ -89,21 +87,21 @@ class ColumnReader:
         """The next ``count`` numbers."""
         kind = self._data[self._position]
         self._position += 1
-        if kind == Kind.EQUAL:
+        if kind == EQUAL:
             return np.zeros(count, np.int64) if predicted is None else predicted
-        if kind == Kind.CONSTANT:
+        if kind == CONSTANT:
             (base,) = self._take(_BASE)
             return np.full(count, base, np.int64) if predicted is None else predicted + base
-        values = self._linear(count) if kind == Kind.LINEAR else self._narrow(kind, count)
+        values = self._linear(count) if kind == LINEAR else self._narrow(kind, count)
         return values if predicted is None else values + predicted
 
     def booleans(self, count: int) -> NDArray[np.bool_]:
         """The next ``count`` truth values."""
         kind = self._data[self._position]
         self._position += 1
-        if kind == Kind.EQUAL:
+        if kind == EQUAL:
             return np.zeros(count, np.bool_)
-        if kind != Kind.BITS:
+        if kind != BITS:
             raise ValueError(f"no column of truth values is of kind {kind}")
         packed = np.frombuffer(self._data, np.uint8, (count + 7) // 8, self._position)
         self._position += len(packed)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import av.container
     import av.video.stream
 
+FULL_RANGE = 2
+UNSAID = (2, 0)
+"""Colour matrix and range of a stream whose container doesn't say any."""
 FIRST_FRAME_PACKETS = 64
 """Packets after which a first frame is no longer waited for."""
 
@@ -126,6 +129,7 @@ def _read_packets(path: str, container: av.container.InputContainer, stream: Any
     try:
         for packet in container.demux(stream):
             if log.first_frame is None and len(log.pts) < FIRST_FRAME_PACKETS:
+                log.first_data.append(bytes(packet))
                 log.first_frame = _decoded(packet)
             if packet.size == 0:  # PyAV's flush packet
                 continue
@@ -137,7 +141,8 @@ def _read_packets(path: str, container: av.container.InputContainer, stream: Any
             log.duration.append(packet.duration or 0)
             log.is_key.append(packet.is_keyframe)
             data = bytes(packet)
-            log.offset.append(places.find(data, packet.pos))
+            is_as_stored = not _brings_configuration(packet)
+            log.offset.append(places.find(data, packet.pos) if is_as_stored else -1)
             log.size.append(len(data))
             seen = look(data, packet.is_keyframe, log.looks.doubts)
             log.looks.add(seen, is_hidden=packet.is_discard)
@@ -169,7 +174,8 @@ def _packets(container: av.container.InputContainer, stream: Any, log: PacketLog
         size=np.array(log.size, np.int64),
         is_key=np.array(log.is_key, np.bool_),
         is_shown=np.array(looks.is_shown, np.bool_),
-        is_entry=np.array(looks.is_entry, np.bool_),
+        is_entry=looks.entries(),
+        order=looks.display_order(),
         is_damaged=np.array(looks.is_damaged, np.bool_),
         doubts=frozenset(looks.doubts),
         has_one_size=looks.has_one_size,
@@ -177,7 +183,38 @@ def _packets(container: av.container.InputContainer, stream: Any, log: PacketLog
         lost_bytes=log.lost_bytes,
         decoder_reorders=bool(stream.codec_context.has_b_frames),
         is_first_video=stream is container.streams.video[0],
+        has_colours_of_container=_has_own_colours(stream.codec_context, log),
     )
+
+
+def _has_own_colours(context: Any, log: PacketLog) -> bool:
+    """True where the first frame has other colours than the stream alone gives it."""
+    import av
+
+    seen = log.first_frame
+    if seen is None or (int(context.colorspace), int(context.color_range)) == UNSAID:
+        return False
+    alone: Any = av.CodecContext.create(context.codec.name, "r")
+    alone.extradata = context.extradata
+    alone.thread_count = 1
+    try:
+        frames = [frame for data in log.first_data for frame in alone.decode(av.Packet(data))]
+        first = next(iter(frames or alone.decode(None)))
+    except (av.error.FFmpegError, StopIteration):
+        return True
+    return _colours_of(first) != _colours_of(seen)
+
+
+def _colours_of(frame: Any) -> tuple[int, bool]:
+    """The matrix, and whether the range is full: what isn't said is read as limited."""
+    return int(frame.colorspace), int(frame.color_range) == FULL_RANGE
+
+
+def _brings_configuration(packet: Any) -> bool:
+    """True where the container gives the decoder another configuration with this packet."""
+    # PyAV before 16 doesn't say, and nothing that it writes has one.
+    has = getattr(packet, "has_sidedata", None)
+    return has is not None and bool(has("new_extradata"))
 
 
 def _decoded(packet: Any) -> Any:

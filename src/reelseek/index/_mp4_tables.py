@@ -21,11 +21,12 @@ from reelseek.types import Orientation, StreamInfo
 CODECS = {"avc1": "h264", "hvc1": "hevc", "hev1": "hevc", "av01": "av1", "vp09": "vp9"}
 AV1_PIXEL_FORMATS = {(True, (1, 1)): "gray", (False, (1, 1)): "yuv420p",
                      (False, (1, 0)): "yuv422p", (False, (0, 0)): "yuv444p"}  # fmt: skip
-MATRIX_RGB = 0
+MATRIX_RGB, MATRIX_UNSAID = 0, 2
 DECODERS = {"av1": "libdav1d"}
 CONTAINER = "mov,mp4,m4a,3gp,3g2,mj2"
 """What FFmpeg calls it."""
-MAX_MOOV_BYTES = 1 << 30
+MAX_MOOV_BYTES = 1 << 28
+MAX_TOP_BOXES = 1000
 NORMAL_SPEED = 0x10000
 FIRST_FRAME_PACKETS = 64
 
@@ -42,7 +43,7 @@ def read_sample_tables(path: str) -> tuple[StreamInfo, Packets] | None:
             return None
         try:
             movie = read_moov(moov)
-        except (Mp4Error, IndexError, ValueError):
+        except Mp4Error:
             return None
         if not _suffices(movie, places.size()):
             return None
@@ -50,34 +51,37 @@ def read_sample_tables(path: str) -> tuple[StreamInfo, Packets] | None:
 
 
 def _read_moov(places: PacketPlaces) -> bytes | None:
-    """The content of the moov box; None where there is none among the top-level boxes."""
+    """The content of the moov box; None where there is none, or fragments beside it."""
     position, size = 0, places.size()
-    while position + 8 <= size:
+    moov = None
+    for _ in range(MAX_TOP_BOXES):
+        if position + 8 > size:
+            return moov
         head = places.read(position, 16)
         length, start = int.from_bytes(head[:4], "big"), 8
         if length == 1:
             length, start = int.from_bytes(head[8:16], "big"), 16
         elif length == 0:
             length = size - position
-        if length < start or position + length > size:
+        if length < start or position + length > size or head[4:8] == b"moof":
             return None
-        if head[4:8] == b"moov":
+        if head[4:8] == b"moov" and moov is None:  # FFmpeg ignores another one, too
             if length > MAX_MOOV_BYTES:
                 return None
-            return places.read(position + start, length - start)
+            moov = places.read(position + start, length - start)
         position += length
     return None
 
 
 def _suffices(movie: Movie, file_size: int) -> bool:
-    if movie.is_fragmented or len(movie.videos) != 1:
+    if movie.is_fragmented or movie.is_turned or len(movie.videos) != 1:
         return False
     track = movie.videos[0]
     if track.format not in CODECS or not track.configuration or track.has_sample_groups:
         return False
     if len(track.size) == 0 or track.size.min() <= 0 or track.duration[:-1].min(initial=1) <= 0:
         return False
-    if track.offset.min() < 0 or (track.offset + track.size).max() > file_size:
+    if track.offset.min() < 0 or np.any(track.offset > file_size - track.size):
         return False
     if track.composition.min() < 0:
         return False
@@ -151,12 +155,13 @@ def _look_at_each(
     packets = Packets(
         **_columns(track),
         is_shown=np.array(looks.is_shown, np.bool_),
-        is_entry=np.array(looks.is_entry, np.bool_),
+        is_entry=looks.entries(),
+        order=looks.display_order(),
         is_damaged=np.array(looks.is_damaged, np.bool_),
         doubts=frozenset(looks.doubts),
         has_one_size=looks.has_one_size,
     )
-    picture = _first_picture(codec, packets, places)
+    picture = _first_picture(codec, packets, track, places)
     return None if picture is None else (picture, packets)
 
 
@@ -174,6 +179,8 @@ def _look_at_all(track: VideoTrack, places: PacketPlaces) -> tuple[_Picture, Pac
     pixel_format = AV1_PIXEL_FORMATS.get((color.is_monochrome, color.subsampling))
     if pixel_format is None or color.matrix == MATRIX_RGB:
         return None
+    if not _says_colours(color.matrix, 1, track):  # the range is always there
+        return None
     first = np.searchsorted(frames.packet, np.arange(len(start)))
     packets = Packets(
         **_columns(track),
@@ -189,12 +196,23 @@ def _look_at_all(track: VideoTrack, places: PacketPlaces) -> tuple[_Picture, Pac
     return _Picture(*size, pixel_format + depth, color.matrix), packets
 
 
-def _first_picture(codec: str, packets: Packets, places: PacketPlaces) -> _Picture | None:
+def _first_picture(
+    codec: str, packets: Packets, track: VideoTrack, places: PacketPlaces
+) -> _Picture | None:
     """What the first picture is that the decoder puts out; None where it puts out none."""
     frame = _first_frame(codec, packets, places)
-    if frame is None:
+    if frame is None or not _says_colours(int(frame.colorspace), int(frame.color_range), track):
         return None
     return _Picture(frame.width, frame.height, frame.format.name, int(frame.colorspace))
+
+
+def _says_colours(matrix: int, color_range: int, track: VideoTrack) -> bool:
+    """False where the container says of the colours what the stream leaves out."""
+    colours = track.colours
+    if colours is None:
+        return True
+    adds_matrix = matrix == MATRIX_UNSAID and colours.matrix != MATRIX_UNSAID
+    return not adds_matrix and not (color_range == 0 and colours.is_full_range)
 
 
 def _first_frame(codec: str, packets: Packets, places: PacketPlaces) -> Any:

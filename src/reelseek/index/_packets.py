@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,6 @@ from reelseek.bitstream import (
     Av1Reader,
     NalFormat,
     hevc_nal_types,
-    iter_nal_heads,
     iter_nals,
     nal_format_of,
     read_h264_facts,
@@ -25,9 +24,20 @@ from reelseek.bitstream import (
     vp9_size,
 )
 from reelseek.bitstream._av1_batch import Av1Frames
+from reelseek.bitstream._h264 import NAL_IDR_SLICE
 from reelseek.bitstream._hevc import BLA_N_LP, BLA_W_LP, STARTS_DECODING, STARTS_WITHOUT_RASL
+from reelseek.bitstream._pictures import (
+    H264Order,
+    HevcOrder,
+    OrderUnknownError,
+    ParameterSets,
+    read_h264_set,
+    read_hevc_set,
+)
 
 UNEVEN = "AV1 packets that don't show exactly one frame each"
+NO_ORDER = np.iinfo(np.int64).min
+"""Stands for a place in display order that a packet doesn't say."""
 HEVC_RASL = frozenset({8, 9})
 HEVC_ENDS_SEQUENCE = frozenset({36, 37})
 
@@ -41,6 +51,12 @@ class Look:
     is_damaged: bool = False
     size: bytes = b""
     """What the packet says of the picture size, as it is coded; empty where it says nothing."""
+    order: int | None = None
+    """A number that grows in display order, from the packet's bytes; None where they don't say."""
+    changes_sets: bool = False
+    """True where it brings a parameter set that wasn't in force already."""
+    brings_sets: bool = True
+    """True where it brings all parameter sets that are in force."""
 
 
 PacketReader = Callable[[bytes, bool, set[str]], Look]
@@ -81,6 +97,11 @@ class Packets:
     """True where the decoder expects frames in another order than packets."""
     is_first_video: bool = True
     """True where the stream is the first of the file's video streams."""
+    order: NDArray[np.int64] | None = None
+    """(P,) numbers that grow in display order, from the packets' bytes; NO_ORDER where they can't
+    be read; None for codecs whose packets are in display order."""
+    has_colours_of_container: bool = False
+    """True where the container says of the colours what the stream leaves out."""
     av1_frames: Av1Frames | None = None
     """What all frame headers say, where they were read in one go."""
 
@@ -94,6 +115,9 @@ class PacketLooks:
     is_damaged: list[bool] = field(default_factory=list)
     doubts: set[str] = field(default_factory=set)
     sizes: set[bytes] = field(default_factory=set)
+    orders: list[int | None] = field(default_factory=list)
+    brings_sets: list[bool] = field(default_factory=list)
+    sets_change: bool = False
 
     def add(self, seen: Look, *, is_hidden: bool = False) -> None:
         """Note what a packet's bytes say; a hidden one is decoded and not displayed."""
@@ -101,6 +125,26 @@ class PacketLooks:
         self.is_entry.append(seen.is_entry)
         self.is_damaged.append(seen.is_damaged)
         self.sizes.add(seen.size)
+        self.orders.append(seen.order)
+        self.brings_sets.append(seen.brings_sets)
+        self.sets_change |= seen.changes_sets
+
+    def entries(self) -> NDArray[np.bool_]:
+        """(P,) where decoding can start, whatever the decoder was fed before.
+
+        Where a stream's parameter sets change, a decoder that was elsewhere in it, or in another
+        file with the same configuration, has others than those that are in force here: decoding
+        starts only at packets that bring all of them.
+        """
+        is_entry = np.array(self.is_entry, np.bool_)
+        return is_entry & np.array(self.brings_sets, np.bool_) if self.sets_change else is_entry
+
+    def display_order(self) -> NDArray[np.int64] | None:
+        """(P,) numbers that grow in display order; None where no packet says any."""
+        if not any(order is not None for order in self.orders):
+            return None
+        orders = (NO_ORDER if order is None else order for order in self.orders)
+        return np.fromiter(orders, np.int64, len(self.orders))
 
     @property
     def has_one_size(self) -> bool:
@@ -121,6 +165,8 @@ class PacketLog:
     looks: PacketLooks = field(default_factory=PacketLooks)
     lost_bytes: bool = False
     first_frame: Any = None
+    first_data: list[bytes] = field(default_factory=list)
+    """The packets up to the first frame."""
 
 
 def packet_reader(codec: str, configuration: bytes | None) -> PacketReader:
@@ -171,41 +217,78 @@ class _Av1Reader:
 
 
 class _H264Reader:
-    """Finds IDR pictures, and streams that may hold one field per packet."""
+    """Finds IDR pictures, the order of display, and streams that may hold one field per packet."""
 
     def __init__(self, nal_format: NalFormat) -> None:
         self._length_size = nal_format.length_size
+        self._sets = ParameterSets(read_h264_set)
+        self._sets.take(nal_format.parameter_sets)
+        self._order = H264Order(self._sets)
         self._fields = read_h264_facts(nal_format.parameter_sets).may_hold_fields
         self._first = True
 
     def __call__(self, data: bytes, is_key: bool, doubts: set[str]) -> Look:
         has_idr = False
         size = b""
-        if is_key or self._first:
-            facts = read_h264_facts(iter_nals(data, self._length_size))
+        units = list(iter_nals(data, self._length_size))
+        starts = is_key or self._first or any(unit[0] & 0x1F == NAL_IDR_SLICE for unit in units)
+        self._sets.take(units, only_of_pictures=not starts)
+        if starts:
+            facts = read_h264_facts(units)
             has_idr, size = facts.has_idr, facts.parameter_sets
             if facts.may_hold_fields or self._fields:
                 doubts.add("interlaced H.264, where a packet may hold one field")
             if self._first and not has_idr:
                 doubts.add("the stream doesn't start with an IDR picture")
         self._first = False
-        return Look(is_entry=has_idr, size=size)
+        order = _order_of(self._order, units, doubts)
+        if self._order.is_reordering_unlimited:
+            doubts.add("H.264 that reorders pictures without saying how far")
+        return Look(
+            is_entry=is_key and has_idr,
+            size=size,
+            order=order,
+            changes_sets=self._sets.changed,
+            brings_sets=self._sets.brought_all,
+        )
 
 
 class _HevcReader:
-    """Finds leading pictures that FFmpeg skips after the start of a sequence."""
+    """Finds the order of display, and leading pictures that FFmpeg skips at a sequence's start."""
 
     def __init__(self, nal_format: NalFormat) -> None:
         self._length_size = nal_format.length_size
+        self._sets = ParameterSets(read_hevc_set)
+        self._sets.take(nal_format.parameter_sets)
+        self._order = HevcOrder(self._sets)
         self._skips_leading = True
 
     def __call__(self, data: bytes, is_key: bool, doubts: set[str]) -> Look:
-        types = hevc_nal_types(iter_nal_heads(data, self._length_size))
+        units = list(iter_nals(data, self._length_size))
+        types = hevc_nal_types(units)
+        self._sets.take(units, only_of_pictures=types.isdisjoint(STARTS_DECODING))
         starts = is_key and not types.isdisjoint(STARTS_DECODING)
         if starts:
             starts_anew = self._skips_leading or any(BLA_W_LP <= t <= BLA_N_LP for t in types)
             self._skips_leading = starts_anew and not types & STARTS_WITHOUT_RASL
         if self._skips_leading and types & HEVC_RASL:
             doubts.add("leading pictures without their references")
-        self._skips_leading |= bool(types & HEVC_ENDS_SEQUENCE)
-        return Look(is_entry=starts)
+        order = _order_of(self._order, units, doubts)
+        if types & HEVC_ENDS_SEQUENCE:
+            self._skips_leading = True
+            self._order.end_sequence()
+            doubts.add("HEVC sequences that end, after which pictures may not be displayed")
+        return Look(
+            is_entry=starts,
+            order=order,
+            changes_sets=self._sets.changed,
+            brings_sets=self._sets.brought_all,
+        )
+
+
+def _order_of(order: H264Order | HevcOrder, units: Sequence[bytes], doubts: set[str]) -> int | None:
+    try:
+        return order.of(units)
+    except OrderUnknownError as exc:
+        doubts.add(str(exc))
+        return None

@@ -50,6 +50,7 @@ class Sidecar:
         self.path = path
         self.folder = folder
         self._map, header = _mapped(path)
+        self._facts: tuple[int, bytes | None] = (0, None)
         self._header = header
         hashes_end = header.directory_at + 8 * header.num_videos
         if header.num_videos:
@@ -133,12 +134,20 @@ class Sidecar:
             first += 1
         return found
 
+    def _facts_at(self, position: int) -> bytes | None:
+        """The facts at a position; those read last are kept, as most videos share them."""
+        kept_at, facts = self._facts
+        if kept_at != position:
+            facts = read_record(self._map, position, FACTS)
+            self._facts = (position, facts)
+        return facts
+
     def _read(self, position: int) -> tuple[RecordHead, VideoRecord] | None:
         """A video's record; None where it is damaged."""
         payload = read_record(self._map, position, VIDEO)
         if payload is None or len(payload) < FACTS_AT.size:
             return None
-        facts = read_record(self._map, FACTS_AT.unpack_from(payload)[0], FACTS)
+        facts = self._facts_at(FACTS_AT.unpack_from(payload)[0])
         if facts is None:
             return None
         body = payload[FACTS_AT.size :]

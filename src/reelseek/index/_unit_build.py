@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,11 @@ FED_BY_PACKET = frozenset({"h264", "hevc", "vp8", "vp9"})
 """Codecs that are decoded packet by packet."""
 HEVC_SLICE_TYPES = range(10)
 """TRAIL, TSA, STSA, RADL, RASL; the even ones are sub-layer non-reference pictures."""
+H264_SLICES, H264_ASIDES = frozenset(range(1, 6)), frozenset({6, 9, 12})
+HEVC_SLICES, HEVC_ASIDES = frozenset(range(32)), frozenset({35, 38, 39, 40})
+"""NAL units that say nothing to other pictures: delimiters, filler data, supplemental information.
+All others (parameter sets, ends of sequences) do, so that their packets are never left out."""
+NONE = np.empty(0, np.int64)
 
 
 def build_units(path: str, table: FrameTable) -> UnitTable | str:
@@ -34,6 +40,8 @@ def build_units(path: str, table: FrameTable) -> UnitTable | str:
         return "some frames can only be decoded from the start of the file"
     if np.any(table.packet_offset < 0):
         return "the container doesn't store packets as the decoder gets them"
+    if table.has_colours_of_container:
+        return "the container says which colours these are, and the stream doesn't"
     if codec == "av1":
         return _of_frames(path, table)
     return _of_packets(path, table, _pruning_of(codec, table))
@@ -138,14 +146,14 @@ def _of_packets(path: str, table: FrameTable, pruning: Pruning) -> UnitTable:
     flags = np.full(len(units), int(UnitFlag.STARTS_PACKET), np.uint8)
     flags[table.decode_position] |= np.uint8(UnitFlag.SHOWN)
     flags[np.unique(table.entry)] |= np.uint8(UnitFlag.ENTRY)
-    if pruning is Pruning.DROPPABLE:
-        flags[_droppable(path, table)] |= np.uint8(UnitFlag.DROPPABLE)
+    droppable, told = _droppable(path, table) if pruning is Pruning.DROPPABLE else (NONE, NONE)
+    flags[droppable] |= np.uint8(UnitFlag.DROPPABLE)
     units["flags"] = flags
     return UnitTable(
         units=units,
         of_frame=table.decode_position,
         entry_of_frame=table.entry,
-        entry_of_unit=_entry_of_unit(len(units), table.decode_position, table.entry),
+        entry_of_unit=_entry_of_unit(len(units), table.decode_position, table.entry, told),
         pruning=pruning,
         pruning_reason=f"{table.stream.codec} doesn't name its references in its headers"
         if pruning is Pruning.DROPPABLE
@@ -156,40 +164,59 @@ def _of_packets(path: str, table: FrameTable, pruning: Pruning) -> UnitTable:
 
 
 def _entry_of_unit(
-    count: int, of_frame: NDArray[np.int64], entry_of_frame: NDArray[np.int64]
+    count: int,
+    of_frame: NDArray[np.int64],
+    entry_of_frame: NDArray[np.int64],
+    always_fed: NDArray[np.int64] = NONE,
 ) -> NDArray[np.int64]:
     entry_of_unit = np.arange(count)
     entry_of_unit[of_frame] = entry_of_frame
+    entry_of_unit[always_fed] = always_fed
     return entry_of_unit
 
 
-def _droppable(path: str, table: FrameTable) -> NDArray[np.int64]:
-    """The packets whose pictures no other picture refers to."""
+def _droppable(path: str, table: FrameTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The packets whose pictures no other picture refers to; and those with parameter sets."""
     codec = table.stream.codec
-    nal_format = nal_format_of(codec, table.configuration)
-    pieces = (list(iter_nal_heads(data, nal_format.length_size)) for data in _packets(path, table))
-    if codec == "h264":
-        return np.flatnonzero([_is_h264_droppable(units) for units in pieces])
-    return _hevc_droppable([_hevc_picture(units) for units in pieces])
+    look = _look_at_h264 if codec == "h264" else _look_at_hevc
+    length_size = nal_format_of(codec, table.configuration).length_size
+    pictures = [look(list(iter_nal_heads(data, length_size))) for data in _packets(path, table)]
+    # Only in the highest sub-layer does nothing at all refer to a non-reference picture.
+    highest = max(picture.layer for picture in pictures)
+    return (
+        np.flatnonzero([p.is_droppable and p.layer == highest for p in pictures]),
+        np.flatnonzero([p.tells_others for p in pictures]),
+    )
 
 
-def _is_h264_droppable(units: list[bytes]) -> bool:
+class _Picture(NamedTuple):
+    """What a packet's NAL units say of its picture's part in the stream."""
+
+    is_droppable: bool
+    """True where no picture of the same sub-layer refers to it."""
+    tells_others: bool
+    """True where it holds more than its picture."""
+    layer: int
+    """Its sub-layer (TemporalId); 0 in H.264."""
+
+
+def _look_at_h264(units: list[bytes]) -> _Picture:
     """nal_ref_idc 0 in every slice, H.264 7.4.1."""
-    slices = [unit[0] for unit in units if unit[0] & 0x1F in (1, 2, 3, 4, 5)]
-    return bool(slices) and not any(first & 0x60 for first in slices)
+    kinds = {unit[0] & 0x1F for unit in units}
+    tells_others = not kinds <= H264_SLICES | H264_ASIDES
+    is_referred_to = any(unit[0] & 0x60 for unit in units if unit[0] & 0x1F in H264_SLICES)
+    is_droppable = bool(kinds & H264_SLICES) and not is_referred_to and not tells_others
+    return _Picture(is_droppable, tells_others, 0)
 
 
-def _hevc_picture(units: list[bytes]) -> tuple[bool, int]:
-    """Whether a picture is a sub-layer non-reference picture, and its TemporalId, H.265 7.4.2.2."""
+def _look_at_hevc(units: list[bytes]) -> _Picture:
+    """Sub-layer non-reference pictures, H.265 7.4.2.2."""
     kinds = [((unit[0] >> 1) & 0x3F, (unit[1] & 7) - 1) for unit in units if len(unit) > 1]
-    slices = [(kind, layer) for kind, layer in kinds if kind < 32]
-    if not slices:
-        return False, 0
+    slices = [(kind, layer) for kind, layer in kinds if kind in HEVC_SLICES]
+    tells_others = any(kind not in HEVC_SLICES | HEVC_ASIDES for kind, _layer in kinds)
     is_non_reference = all(kind in HEVC_SLICE_TYPES and kind % 2 == 0 for kind, _layer in slices)
-    return is_non_reference, max(layer for _kind, layer in slices)
-
-
-def _hevc_droppable(pictures: list[tuple[bool, int]]) -> NDArray[np.int64]:
-    """Only in the highest sub-layer does nothing at all refer to a non-reference picture."""
-    highest = max(layer for _is_non_reference, layer in pictures)
-    return np.flatnonzero([droppable and layer == highest for droppable, layer in pictures])
+    return _Picture(
+        bool(slices) and is_non_reference and not tells_others,
+        tells_others,
+        max((layer for _kind, layer in slices), default=0),
+    )

@@ -8,6 +8,7 @@ spaced, only the units' sizes, gaps, slots and flags and the frames' entries tak
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import struct
@@ -23,8 +24,8 @@ from reelseek.index._units import UNIT, Pruning, UnitFlag, UnitTable
 from reelseek.index._video_tables import VideoTables
 from reelseek.types import Orientation, StreamInfo
 
-HEAD = struct.Struct("<QqIIIBqqqH")
-"""The file's size in bytes and mtime in ns; numbers of frames, packets and units; Flag bits;
+HEAD = struct.Struct("<QqIIIHqqqH")
+"""The file's size in bytes and mtime in ns; numbers of frames, packets and units; flags;
 average fps as a fraction, 0/0 for none; frames that the header lists, -1 for none; the path's
 length in bytes. The path and the columns follow."""
 MOST_UNITS = 1 << 26
@@ -32,8 +33,10 @@ MOST_UNITS = 1 << 26
 MOST_FACTS = 512
 """Documents of shared facts that a process keeps parsed."""
 
-PARTIAL_KEYS, ONE_SIZE, FIRST_VIDEO, CUT_SHORT, HAS_UNITS = 1, 2, 4, 8, 16
-"""Bits of the flags byte, for the fields of FrameTable that are one truth value."""
+HAS_UNITS = 1
+"""The lowest bit of the flags; the following ones are ``TRUTHS``."""
+TRUTHS = tuple(field.name for field in dataclasses.fields(FrameTable) if field.type == "bool")
+"""The fields of FrameTable that are one truth value."""
 STARTS, SHOWN = np.int64(UnitFlag.STARTS_PACKET), np.int64(UnitFlag.SHOWN)
 
 
@@ -180,8 +183,9 @@ def _facts(tables: VideoTables) -> dict[str, Any]:
             "pruning": units.pruning.name,
             "reason": units.pruning_reason,
             "codec": units.codec,
-            "configuration": units.configuration.hex(),
         }
+        if units.configuration != frames.configuration:  # it may be long
+            facts["units"]["configuration"] = units.configuration.hex()
     else:
         facts["why_no_units"] = units
     return facts
@@ -203,19 +207,15 @@ def _parsed(facts: bytes) -> _Facts:
         pruning=Pruning[units.get("pruning", "NONE")],
         pruning_reason=units.get("reason", ""),
         codec=units.get("codec", ""),
-        unit_configuration=bytes.fromhex(units.get("configuration", "")),
+        unit_configuration=bytes.fromhex(units.get("configuration", about["configuration"])),
     )
 
 
 def _flags(tables: VideoTables) -> int:
-    frames = tables.frames
-    return (
-        PARTIAL_KEYS * frames.has_partial_keys
-        | ONE_SIZE * frames.has_one_size
-        | FIRST_VIDEO * frames.is_first_video
-        | CUT_SHORT * frames.is_cut_short
-        | HAS_UNITS * isinstance(tables.units, UnitTable)
-    )
+    flags = HAS_UNITS * isinstance(tables.units, UnitTable)
+    for bit, name in enumerate(TRUTHS, 1):
+        flags |= getattr(tables.frames, name) << bit
+    return flags
 
 
 def _write_columns(columns: ColumnWriter, frames: FrameTable, units: UnitTable | None) -> int:
@@ -247,7 +247,7 @@ def _write_columns(columns: ColumnWriter, frames: FrameTable, units: UnitTable |
         columns.integers(units.units["reads"].astype(np.int64))
         columns.integers(units.units["writes"].astype(np.int64))
         columns.integers(units.of_frame, _shown_by(flags, frames))
-        columns.integers(units.entry_of_frame, starts[frames.entry])
+        columns.integers(units.entry_of_frame, _first_units(starts, frames.entry, len(flags)))
         columns.integers(
             units.entry_of_unit, _own_entries(len(flags), units.of_frame, units.entry_of_frame)
         )
@@ -287,11 +287,8 @@ def _read_frames(
         packet_size=packet_size,
         configuration=about.configuration,
         decode_position=position,
-        has_partial_keys=bool(head.flags & PARTIAL_KEYS),
-        has_one_size=bool(head.flags & ONE_SIZE),
-        is_first_video=bool(head.flags & FIRST_VIDEO),
-        is_cut_short=bool(head.flags & CUT_SHORT),
         notes=about.notes,
+        **{name: bool(head.flags >> bit & 1) for bit, name in enumerate(TRUTHS, 1)},
     )
     return table, (offset, size, flags), starts
 
@@ -310,7 +307,7 @@ def _read_units(
     units["reads"] = reader.integers(count)
     units["writes"] = reader.integers(count)
     of_frame = reader.integers(len(frames), _shown_by(flags, frames))
-    entry_of_frame = reader.integers(len(frames), starts[frames.entry])
+    entry_of_frame = reader.integers(len(frames), _first_units(starts, frames.entry, count))
     return UnitTable(
         units=units,
         of_frame=of_frame,
@@ -351,6 +348,11 @@ def _starts(flags: Integers, packets: int) -> Integers:
     return starts if len(starts) == packets else np.zeros(packets, np.int64)
 
 
+def _first_units(starts: Integers, packets: Integers, count: int) -> Integers:
+    """The first units of some packets."""
+    return packets if len(starts) == count else starts[packets]
+
+
 def _packet_places(offset: Integers, size: Integers, starts: Integers) -> tuple[Integers, Integers]:
     """Where each packet begins and ends, by its first and its last unit."""
     if len(starts) == len(offset):
@@ -363,7 +365,9 @@ def _shown_by(flags: Integers, frames: FrameTable) -> Integers:
     """Each packet shows one frame: the p-th shown unit is packet p's."""
     shown = np.flatnonzero(flags & SHOWN)
     position = frames.decode_position
-    return shown[position] if len(shown) == len(frames.packet_pts) else position
+    if len(shown) == len(flags) or len(shown) != len(frames.packet_pts):
+        return position
+    return shown[position]
 
 
 def _own_entries(count: int, of_frame: Integers, entry_of_frame: Integers) -> Integers:

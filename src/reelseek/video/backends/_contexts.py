@@ -48,7 +48,9 @@ class CodecState:
             context.extradata = configuration
         context.thread_count = threads
         # Damage is reported, not concealed: what is concealed depends on where decoding started.
-        context.options = {"err_detect": "explode"}
+        # strict: H.264 that doesn't say how far it reorders gets the longest delay, for otherwise
+        # FFmpeg guesses a short one, and drops the pictures that come too late for it.
+        context.options = {"err_detect": "explode", "strict": "1"}
         context.open()
         self._packet = av.Packet
         return context

@@ -71,6 +71,8 @@ class OpencvDecoder:
             reason = "it turns frames for display and doesn't mirror them, as this file asks"
         elif table.stream.color_matrix not in BT601_OR_UNSAID:
             reason = "it takes all colours for BT.601, and this file's are not"
+        elif table.has_partial_keys:
+            reason = "it starts decoding at key frames, and some of this file's are no clean start"
         elif not table.has_one_size:
             reason = "it scales all frames to the first one's size, and this file's sizes differ"
         elif not table.is_first_video:

@@ -1,0 +1,307 @@
+"""The sidecar gives the tables that indexing gives, or none."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as st_numpy
+
+from reelseek.errors import IndexFileError
+from reelseek.index import Sidecar, VideoTables, build_index, index_tables
+from reelseek.index import _sidecar as reading
+from reelseek.index import _sidecar_writer as writing
+from reelseek.index._columns import ColumnReader, ColumnWriter
+from reelseek.index._sidecar_writer import SidecarWriter
+from reelseek.index._video_record import VideoRecord, read_head, read_tables, write_record
+from reelseek.index._worker import index_file
+from tests import corpus
+from tests.index.tables import make_folder, same
+
+SOUND = [clip.name for clip in corpus.CLIPS if clip.sound]
+MOST_BYTES_PER_FRAME = 24
+MOST_OPEN_SECONDS = 0.010
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+
+
+def written(path: Path, folder: Path, videos: list[Path]) -> Path:
+    writer = SidecarWriter(path, path.with_suffix(".partial"))
+    for video in videos:
+        relative = os.fsencode(video.relative_to(folder))
+        record = index_file(str(folder), relative)
+        assert isinstance(record, VideoRecord)
+        writer.add(record, relative)
+    writer.finish()
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of a few videos with its index; not to be changed."""
+    root = tmp_path_factory.mktemp("indexed")
+    written(root / "index.bin", root, make_folder(root))
+    return root
+
+
+def videos_of(folder: Path) -> list[Path]:
+    return sorted((folder / "videos").iterdir())
+
+
+def opened(folder: Path) -> Sidecar:
+    return Sidecar(str(folder / "index.bin"), str(folder))
+
+
+def looked_up(sidecar: Sidecar, video: Path) -> VideoTables:
+    tables = sidecar.lookup(str(video))
+    assert tables is not None
+    return tables
+
+
+# What goes in comes out
+
+
+@pytest.mark.parametrize("clip", SOUND)
+def test_tables_of_a_record_are_those_of_indexing(clip: str) -> None:
+    tables = index_tables(str(corpus.clip_path(clip)))
+    record = write_record(b"a.mp4", 1 << 40, 7, tables)
+    head = record.head()
+    assert (head.path, head.num_bytes, head.mtime_ns) == (b"a.mp4", 1 << 40, 7)
+    assert same(read_tables(record.body, head, record.facts), tables)
+
+
+def test_lookup_is_equal_to_indexing(folder: Path) -> None:
+    sidecar = opened(folder)
+    for video in videos_of(folder):
+        assert same(looked_up(sidecar, video), index_tables(str(video)))
+
+
+def test_file_that_units_cannot_read_keeps_the_reason(folder: Path) -> None:
+    tables = looked_up(opened(folder), folder / "videos" / "00000_joined.mp4")
+    assert tables.units == "some frames can only be decoded from the start of the file"
+
+
+def test_real_datasets_come_back_equal_in_few_bytes(
+    real_datasets: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = []
+    for root in sorted(path for path in real_datasets.iterdir() if path.is_dir()):
+        target = tmp_path / f"{root.name}.bin"
+        report = build_index(root, index_path=target)
+        assert report.failures == ()
+        sidecar = Sidecar(str(target), str(root))
+        for video in list(root.rglob("*.mp4"))[:4]:
+            assert same(looked_up(sidecar, video), index_tables(str(video)))
+        assert report.bytes_per_frame <= MOST_BYTES_PER_FRAME, root.name
+        lines.append(f"{root.name}: {report.bytes_per_frame:.1f} bytes a frame")
+    with capsys.disabled():
+        print("", *lines, sep="\n")
+
+
+numbers = st.one_of(
+    st.integers(-300, 300), st.integers(-(2**31), 2**31), st.integers(-(2**63), 2**63 - 1)
+)
+
+
+@given(data=st.data(), length=st.integers(1, 40))
+def test_any_column_comes_back(data: st.DataObject, length: int) -> None:
+    column = st_numpy.arrays(np.int64, length, elements=numbers)
+    values, predicted = data.draw(column), data.draw(column)
+    truths = data.draw(st_numpy.arrays(np.bool_, length))
+    writer = ColumnWriter()
+    writer.integers(values)
+    writer.booleans(truths)
+    writer.integers(values, predicted)
+    writer.integers(values, values)
+    reader = ColumnReader(writer.getvalue())
+    assert np.array_equal(reader.integers(length), values)
+    assert np.array_equal(reader.booleans(length), truths)
+    assert np.array_equal(reader.integers(length, predicted), values)
+    assert np.array_equal(reader.integers(length, values), values)
+
+
+def test_paths_with_one_hash_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (reading, writing):
+        monkeypatch.setattr(module, "hash_of", lambda _relative: 5)
+    made = make_folder(tmp_path)
+    written(tmp_path / "index.bin", tmp_path, made)
+    sidecar = opened(tmp_path)
+    assert all(same(looked_up(sidecar, video), index_tables(str(video))) for video in made)
+    assert sidecar.lookup(str(tmp_path / "meta" / "info.json")) is None
+
+
+# Changed videos
+
+
+def test_changed_video_has_no_tables(tmp_path: Path) -> None:
+    first, second, third = make_folder(tmp_path, "b_frames.mp4", "hevc.mp4", "vp9.mp4")
+    written(tmp_path / "index.bin", tmp_path, [first, second, third])
+    sidecar = opened(tmp_path)
+    os.utime(first, ns=(0, first.stat().st_mtime_ns + 1))
+    times = second.stat()
+    second.write_bytes(second.read_bytes() + b"\0")
+    os.utime(second, ns=(times.st_atime_ns, times.st_mtime_ns))
+    third.unlink()
+    assert [sidecar.lookup(str(video)) for video in (first, second, third)] == [None] * 3
+
+
+def test_other_paths_have_no_tables(folder: Path) -> None:
+    sidecar = opened(folder)
+    assert sidecar.lookup(str(folder / "meta" / "info.json")) is None
+    assert sidecar.lookup(str(folder) + "x/videos/00000_hevc.mp4") is None
+    assert sidecar.lookup("/") is None
+
+
+# Damage
+
+
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_flipped_bytes_never_give_a_wrong_table(
+    folder: Path, right_tables: dict[Path, VideoTables], data: st.DataObject, tmp_path: Path
+) -> None:
+    content = bytearray((folder / "index.bin").read_bytes())
+    places = st.one_of(
+        st.integers(0, len(content) - 1),
+        st.integers(0, 80),
+        st.integers(len(content) - 16 * len(right_tables), len(content) - 1),
+    )
+    for place, mask in data.draw(st.lists(st.tuples(places, st.integers(1, 255)), max_size=8)):
+        content[place] ^= mask
+    path = tmp_path / "flipped.bin"
+    path.write_bytes(content)
+    try:
+        sidecar = Sidecar(str(path), str(folder))
+    except IndexFileError:
+        return
+    for video, tables in right_tables.items():
+        found = sidecar.lookup(str(video))
+        assert found is None or same(found, tables)
+
+
+@pytest.fixture(scope="module")
+def right_tables(folder: Path) -> dict[Path, VideoTables]:
+    return {video: index_tables(str(video)) for video in videos_of(folder)}
+
+
+def test_each_byte_of_a_record_is_under_its_sum(folder: Path, tmp_path: Path) -> None:
+    content = (folder / "index.bin").read_bytes()
+    video = folder / "videos" / "00000_hevc.mp4"
+    place = content.index(b"00000_hevc.mp4") + 200
+    path = tmp_path / "flipped.bin"
+    path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    sidecar = Sidecar(str(path), str(folder))
+    assert sidecar.lookup(str(video)) is None
+    assert sidecar.lookup(str(folder / "videos" / "00000_b_frames.mp4")) is not None
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.9, 0.9999])
+def test_cut_index_is_refused(folder: Path, tmp_path: Path, share: float) -> None:
+    content = (folder / "index.bin").read_bytes()
+    path = tmp_path / "cut.bin"
+    path.write_bytes(content[: int(len(content) * share)])
+    with pytest.raises(IndexFileError, match="reelseek index"):
+        Sidecar(str(path), str(folder))
+
+
+def test_index_of_another_version_is_refused(folder: Path, tmp_path: Path) -> None:
+    content = bytearray((folder / "index.bin").read_bytes())
+    content[8] = 99
+    path = tmp_path / "newer.bin"
+    path.write_bytes(content)
+    with pytest.raises(IndexFileError, match="version 99"):
+        Sidecar(str(path), str(folder))
+
+
+def test_index_that_is_cut_while_it_is_open_gives_nothing_and_harms_nothing(
+    folder: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "index.bin"
+    path.write_bytes((folder / "index.bin").read_bytes())
+    sidecar = Sidecar(str(path), str(folder))
+    tables = looked_up(sidecar, videos_of(folder)[0])
+    os.truncate(path, 64)
+    assert sidecar.lookup(str(videos_of(folder)[0])) is None
+    assert len(tables.frames.pts.tolist()) == len(tables.frames)  # a copy, not the mapping
+
+
+def test_counts_beyond_the_file_are_refused_before_memory_is_asked_for() -> None:
+    tables = index_tables(str(corpus.clip_path("one_frame.mp4")))
+    record = write_record(b"a", 1 << 50, 0, tables)
+    body = bytearray(record.body)
+    body[16:20] = b"\xff" * 4
+    with pytest.raises(ValueError, match="beyond"):
+        read_head(bytes(body))
+
+
+# Processes
+
+
+def lookup_in_child(sidecar: Sidecar, video: str, send: Callable[[int], None]) -> None:
+    tables = sidecar.lookup(video)
+    send(-1 if tables is None else len(tables.frames))
+
+
+@pytest.mark.parametrize("start_method", ["fork", "spawn", "forkserver"])
+def test_child_process_looks_up(folder: Path, start_method: str) -> None:
+    sidecar = opened(folder)
+    video = videos_of(folder)[0]
+    expected = len(looked_up(sidecar, video).frames)
+    context: Any = multiprocessing.get_context(start_method)
+    answers = context.SimpleQueue()
+    child = context.Process(target=lookup_in_child, args=(sidecar, str(video), answers.put))
+    child.start()
+    assert answers.get() == expected
+    child.join()
+
+
+def test_pickled_sidecar_looks_up(folder: Path) -> None:
+    again = pickle.loads(pickle.dumps(opened(folder)))
+    assert same(looked_up(again, videos_of(folder)[0]), index_tables(str(videos_of(folder)[0])))
+
+
+# Size
+
+
+def test_hundred_thousand_videos_open_as_fast_as_ten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds = {count: open_seconds(tmp_path, count) for count in (10, 100_000)}
+    with capsys.disabled():
+        print("", *(f"{n} videos: {s * 1e3:.3f} ms" for n, s in seconds.items()), sep="\n")
+    assert seconds[100_000] < MOST_OPEN_SECONDS
+
+
+def open_seconds(root: Path, count: int) -> float:
+    """The median time to open an index of so many videos and to look one up."""
+    video = root / "videos/chunk-000/observation.images.top/episode_000003.mp4"
+    if not video.exists():
+        video.parent.mkdir(parents=True)
+        video.write_bytes(corpus.clip_path("one_frame.mp4").read_bytes())
+    tables, status = index_tables(str(video)), video.stat()
+    path = root / f"{count}.bin"
+    writer = SidecarWriter(path, root / "partial")
+    name = b"videos/chunk-000/observation.images.top/episode_%06d.mp4"
+    record = write_record(name % 0, status.st_size, status.st_mtime_ns, tables)
+    for number in range(count):
+        body = record.body.replace(name % 0, name % number)
+        writer.add(VideoRecord(record.facts, body), name % number)
+    writer.finish()
+    times = []
+    for _ in range(7):
+        started = time.perf_counter()
+        found = Sidecar(str(path), str(root)).lookup(str(video))
+        times.append(time.perf_counter() - started)
+        assert same(found, tables)
+    return float(np.median(times))
