@@ -97,7 +97,7 @@ def test_samples_are_the_same_whatever_was_read_before(root: Path) -> None:
         assert_same_sample(ds[int(index)], in_order[index])
 
 
-@pytest.mark.parametrize("backend", ["torchcodec", "pyav", "decord", "opencv"])
+@pytest.mark.parametrize("backend", ["indexed", "torchcodec", "pyav", "decord", "opencv"])
 def test_every_backend_gives_the_same_frames(roots: dict[str, Path], backend: str) -> None:
     need_backend(backend)
     ds = reelseek.open_dataset(roots["v3.0"], backend=backend, delta_indices={CAMERAS: [0, 4]})

@@ -106,7 +106,7 @@ def _resident_mb() -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["torchcodec", "pyav"])
+@pytest.mark.parametrize("backend", ["indexed", "torchcodec", "pyav"])
 def test_memory_and_descriptors_are_flat_over_3000_files(
     thousand: Path, backend: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

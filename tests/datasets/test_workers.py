@@ -26,7 +26,7 @@ from tests.datasets.conftest import need_backend
 from tests.datasets.makers import TOP, WRIST, numbers, shown, v2_video
 
 DELTAS = {"observation.images.*": [-1, 0, 3], "action": range(4)}
-BACKENDS = ("torchcodec", "pyav")
+BACKENDS = ("indexed", "torchcodec", "pyav")
 
 pytestmark = [
     pytest.mark.timeout(120),
