@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import re
-import statistics
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +25,8 @@ def kept(document: dict[str, Any]) -> dict[str, Any]:
     root = document["dataset"]["root"]
     text = json.dumps(document).replace(root + "/", "").replace(root, Path(root).name)
     cleaned: dict[str, Any] = json.loads(text)
+    for backend in cleaned["backends"]:
+        del backend["check"]["read_ms"]
     return cleaned
 
 
@@ -33,34 +34,30 @@ def table(document: dict[str, Any]) -> str:
     """A result as a Markdown table."""
     settings, videos, machine = (document[k] for k in ("settings", "videos", "environment"))
     cameras = len(settings["cameras"])
+    cache = settings["cache_state"].split(":")[0]
     seek = f"{len(settings['offsets'])} frames"
     rows = [
-        f"| backend | {seek}, ms: median (p95) | {cameras} camera{'s' * (cameras > 1)}, ms "
-        "| first read of a file, ms | frames |",
-        "| --- | ---: | ---: | ---: | --- |",
+        f"| decoder | {seek}, ms: median (p95) | {cameras} camera{'s' * (cameras > 1)}, ms "
+        "| cold, ms | first read of a file, ms | |",
+        "| --- | ---: | ---: | ---: | ---: | --- |",
         *(_row(backend) for backend in document["backends"]),
     ]
     caption = (
         f"{'/'.join(videos['codecs'])} {', '.join(videos['sizes'])}, a key frame every "
         f"{videos['mean_gop']:.3g} frames; {settings['num_seeks']} random seeks, one thread, "
-        f"{settings['cache_state'].split(':')[0]}, {machine['cpu']}, reelseek {machine['reelseek']}"
+        f"{cache}, {machine['cpu']}, reelseek {machine['reelseek']}."
     )
     return "\n".join([*rows, "", caption, ""])
 
 
 def _row(backend: dict[str, Any]) -> str:
     name = f"{backend['name']} {backend.get('version') or ''}".strip()
-    seeks, samples, first = (
-        backend.get(key) or [] for key in ("seek_ms", "cameras_ms", "first_read_ms")
-    )
-    if not seeks:
-        return f"| {name} | | | | {backend['note']} |"
-    p95 = sorted(seeks)[max(0, round(0.95 * len(seeks)) - 1)]
-    return (
-        f"| {name} | {statistics.median(seeks):.2f} ({p95:.2f}) | "
-        f"{statistics.median(samples):.2f} | {statistics.median(first):.2f} | "
-        f"{backend['note'] or 'all right'} |"
-    )
+    if not backend["is_timed"]:
+        return f"| {name} | | | | | {backend['check']['reason']} |"
+    columns = ("sample_median_ms", "cold_median_ms", "first_read_median_ms")
+    cells = ["" if backend[key] is None else f"{backend[key]:.2f}" for key in columns]
+    seek = f"{backend['seek_median_ms']:.2f} ({backend['seek_p95_ms']:.2f})"
+    return f"| {name} | {seek} | {' | '.join(cells)} | {backend['usage']} |"
 
 
 def rendered(text: str) -> str:

@@ -99,3 +99,11 @@ def test_console_commands_run(document: Path, line: int, command: str, workplace
 def test_every_document_is_free_of_unknown_block_kinds() -> None:
     kinds = {m["kind"] for d in DOCUMENTS for m in BLOCK.finditer(d.read_text())}
     assert kinds <= {"python", "console", "text", "sh", "json", "bibtex", "yaml"}, kinds
+
+
+def test_benchmark_tables_are_the_kept_results() -> None:
+    done = subprocess.run(
+        [sys.executable, "scripts/bench_table.py", "check"],
+        cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.stdout}: run `python scripts/bench_table.py render`"
