@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-import numpy as np
-
 from reelseek.index._units import Pruning, UnitFlag, UnitTable
 
 
@@ -71,11 +69,12 @@ def _from_entry(table: UnitTable, entry: int, targets: Mapping[int, int]) -> lis
     Leading pictures, which follow the entry and are shown before it, belong to an earlier entry;
     nothing that is shown after the entry refers to them (H.265 3.76, "leading picture").
     """
-    last = max(targets)
-    span = slice(entry, last + 1)
-    is_left_out = table.entry_of_unit[span] < entry
-    if table.pruning is Pruning.DROPPABLE:
-        is_left_out |= table.units["flags"][span] & np.uint8(UnitFlag.DROPPABLE) != 0
-    is_left_out[[target - entry for target in targets]] = False
-    fed: list[int] = (np.flatnonzero(~is_left_out) + entry).tolist()
-    return fed
+    span = slice(entry, max(targets) + 1)
+    can_drop = int(UnitFlag.DROPPABLE) if table.pruning is Pruning.DROPPABLE else 0
+    own_entries = table.entry_of_unit[span].tolist()
+    flags = table.units["flags"][span].tolist()
+    return [
+        unit
+        for unit, (own_entry, flag) in enumerate(zip(own_entries, flags, strict=True), entry)
+        if (own_entry >= entry and not flag & can_drop) or unit in targets
+    ]

@@ -227,10 +227,6 @@ class Video:
         """(N,) when each frame appears, in seconds; NaN where the file has no timestamps."""
         return self.table.pts_seconds()
 
-    @functools.cached_property
-    def _duration_seconds(self) -> NDArray[np.float64]:
-        return self.table.duration_seconds()
-
     def _clock(self) -> NDArray[np.float64]:
         if not self.table.has_unique_pts:
             raise TimeRangeError(
@@ -337,8 +333,8 @@ class Video:
         return FrameBatch(
             pixels=pixels,
             indices=indices,
-            pts_seconds=self.pts_seconds[indices],
-            duration_seconds=self._duration_seconds[indices],
+            pts_seconds=self.table.pts_seconds(indices),
+            duration_seconds=self.table.duration_seconds(indices),
         )
 
 

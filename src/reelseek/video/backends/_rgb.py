@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -11,22 +12,47 @@ from reelseek.index._source import pyav_major
 from reelseek.types import Pixels
 from reelseek.video.backends._protocol import OpenRequest, check_size
 
+SCALERS_PER_THREAD = 16
+Format = tuple[int, int, str, int]
+"""What a scaler is set up for: width, height, pixel format, colour matrix."""
+
+
+class _Kept(threading.local):
+    """The scalers of one thread: making one costs more than using it."""
+
+    def __init__(self) -> None:
+        self.scalers: dict[Format, Any] = {}
+
+    def scaler(self, wanted: Format) -> Any:
+        found = self.scalers.get(wanted)
+        if found is None:
+            from av.video.reformatter import VideoReformatter
+
+            if len(self.scalers) >= SCALERS_PER_THREAD:
+                self.scalers.clear()
+            found = self.scalers[wanted] = VideoReformatter()
+        return found
+
+
+_kept = _Kept()
+
 
 class RgbWriter:
     """Writes decoded pictures of one file as RGB into the caller's memory.
 
     FFmpeg's scaler with its own default (bicubic) chroma, which is torchcodec's too, on one thread.
-    The scaler is kept: making one costs more than using it.
+    Scalers belong to threads and formats, not to files.
     """
 
     def __init__(self, request: OpenRequest, backend: str) -> None:
         from av.video.format import VideoFormat
-        from av.video.reformatter import Interpolation, VideoReformatter
+        from av.video.reformatter import Interpolation
 
         self._request = request
         self._backend = backend
-        self._reformat = VideoReformatter().reformat
-        self._orientation = request.table.stream.orientation
+        stream = request.table.stream
+        self._format = (stream.width, stream.height, stream.pixel_format, stream.color_matrix)
+        self._orientation = stream.orientation
         self._scaling: dict[str, Any] = {
             "format": VideoFormat("rgb24"),
             "interpolation": Interpolation.BICUBIC,
@@ -45,7 +71,7 @@ class RgbWriter:
         Raises:
             DecodeError: The picture's size isn't ``out``'s.
         """
-        rgb = self._reformat(picture, **self._scaling)
+        rgb = _kept.scaler(self._format).reformat(picture, **self._scaling)
         plane: Any = rgb.planes[0]
         # Rows may be padded: a view of (H, W, 3) over the plane's memory.
         shape, strides = (rgb.height, rgb.width, 3), (plane.line_size, 3, 1)
