@@ -53,9 +53,9 @@ def time_cold_reads(plan: Plan, names: Sequence[str], timings: dict[str, Timing]
                 for name in in_turn(opens, number):
                     if number:
                         _read_cold(plan, name, reads[number - 1], index)
-                    started = _now()
+                    started = now()
                     _read_cold(plan, name, read, index)
-                    wall, cpu = _milliseconds(started, _now())
+                    wall, cpu = milliseconds(started, now())
                     timings[name].cold_ms.append(wall)
                     timings[name].cold_cpu_ms.append(cpu)
 
@@ -78,10 +78,10 @@ def time_first_reads(plan: Plan, names: Sequence[str], timings: dict[str, Timing
     for number, read in enumerate(plan.first_reads(FIRST_READS)):
         with no_garbage_collection():
             for name in in_turn(opens, number):
-                started = _now()
+                started = now()
                 reader = _opened(plan, name, read)
                 reader.read(read.frames)
-                timings[name].first_read_ms.append(_milliseconds(started, _now())[0])
+                timings[name].first_read_ms.append(milliseconds(started, now())[0])
                 reader.close()
 
 
@@ -100,14 +100,14 @@ def _time_seek(plan: Plan, name: str, seek: Seek, timing: Timing) -> None:
         if isinstance(reader, _floor.FloorReader):
             reader.prepare(read.frames)
         reader.read(read.elsewhere)
-    marks = [_now()]
+    marks = [now()]
     for reader, read in zip(readers, seek.reads, strict=True):
         reader.read(read.frames)
-        marks.append(_now())
-    for wall, cpu in map(_milliseconds, marks, marks[1:]):
+        marks.append(now())
+    for wall, cpu in map(milliseconds, marks, marks[1:]):
         timing.seek_ms.append(wall)
         timing.seek_cpu_ms.append(cpu)
-    timing.sample_ms.append(_milliseconds(marks[0], marks[-1])[0])
+    timing.sample_ms.append(milliseconds(marks[0], marks[-1])[0])
     for reader in readers:
         reader.close()
 
@@ -145,10 +145,11 @@ def no_garbage_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _now() -> tuple[float, float]:
+def now() -> tuple[float, float]:
     """Seconds on the wall's clock and on the processor's."""
     return time.perf_counter(), time.process_time()
 
 
-def _milliseconds(started: tuple[float, float], ended: tuple[float, float]) -> tuple[float, float]:
+def milliseconds(started: tuple[float, float], ended: tuple[float, float]) -> tuple[float, float]:
+    """Both times in between."""
     return round((ended[0] - started[0]) * 1000, 4), round((ended[1] - started[1]) * 1000, 4)

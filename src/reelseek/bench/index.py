@@ -9,7 +9,6 @@ import datetime
 import random
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reelseek.bench._environment import environment
-from reelseek.bench._loops import in_turn, make_sidecar, no_garbage_collection
+from reelseek.bench._loops import in_turn, make_sidecar, milliseconds, no_garbage_collection, now
+from reelseek.bench._ratios import Ratio, paired
 from reelseek.bench._timing import median, percentile
 from reelseek.errors import BackendError, DatasetFormatError, UnsupportedVideoError
 from reelseek.index import FrameTable, Sidecar, VideoTables, index_tables
@@ -46,6 +46,8 @@ class IndexTiming:
     """``reelseek`` or ``torchcodec``."""
     file_ms: list[float] = field(default_factory=list)
     """For each file, in the order of the files."""
+    file_cpu_ms: list[float] = field(default_factory=list)
+    """The processor's time for the same, over all threads: it doesn't count other processes."""
     why_not: str = ""
     """Why there are no times."""
 
@@ -63,7 +65,9 @@ class IndexTiming:
             "files_per_second": self.files_per_second,
             "file_median_ms": median(self.file_ms),
             "file_p95_ms": percentile(self.file_ms, 95),
+            "file_cpu_median_ms": median(self.file_cpu_ms),
             "file_ms": self.file_ms,
+            "file_cpu_ms": self.file_cpu_ms,
         }
 
 
@@ -91,10 +95,10 @@ class IndexBench:
     """Looking each file up in it."""
 
     @property
-    def ratio(self) -> float | None:
-        """How many times as long torchcodec takes for a file: the median over the files."""
-        own, peer = (timing.file_ms for timing in self.timings)
-        return float(np.median(np.divide(peer, own))) if peer and own else None
+    def ratio(self) -> Ratio | None:
+        """How many times as long torchcodec takes for a file."""
+        own, peer = ((timing.file_ms, timing.file_cpu_ms) for timing in self.timings)
+        return paired("torchcodec / reelseek", peer, own)
 
     def to_json(self) -> dict[str, Any]:
         """The versioned document."""
@@ -112,7 +116,7 @@ class IndexBench:
             "threads": 1,
             "cache_state": "page cache warm: every file was indexed once before it was timed",
             "builders": [timing.to_json() for timing in self.timings],
-            "torchcodec_over_reelseek": self.ratio,
+            "ratios": [] if self.ratio is None else [self.ratio.to_json()],
             "memory_bytes_per_frame": round(self.memory_bytes / frames, 2),
             "sidecar_bytes": self.sidecar_bytes,
             "sidecar_bytes_per_frame": round(self.sidecar_bytes / frames, 2),
@@ -161,8 +165,8 @@ def bench_index(
         num_frames=sum(len(known.frames) for known in tables),
         codecs=tuple(sorted({known.frames.stream.codec for known in tables})),
         timings=(
-            IndexTiming(REELSEEK, times[REELSEEK]),
-            IndexTiming(TORCHCODEC, times.get(TORCHCODEC, []), why_not),
+            IndexTiming(REELSEEK, *times[REELSEEK]),
+            IndexTiming(TORCHCODEC, *times.get(TORCHCODEC, ([], [])), why_not=why_not),
         ),
         memory_bytes=sum(map(_memory_of, tables)),
         sidecar_bytes=sidecar.num_bytes,
@@ -202,14 +206,16 @@ def _torchcodec_scan(path: str) -> tuple[Callable[[str], object] | None, str]:
 
 def _time_builders(
     paths: Sequence[str], builders: dict[str, Callable[[str], object]]
-) -> dict[str, list[float]]:
-    times: dict[str, list[float]] = {name: [] for name in builders}
+) -> dict[str, tuple[list[float], list[float]]]:
+    """For each builder each file's time on the wall's clock and on the processor's."""
+    times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in builders}
     for number, path in enumerate(paths):
         with no_garbage_collection():
             for name in in_turn(list(builders), number):
-                started = time.perf_counter()
+                started = now()
                 made = builders[name](path)
-                times[name].append(round((time.perf_counter() - started) * 1000, 4))
+                for known, took in zip(times[name], milliseconds(started, now()), strict=True):
+                    known.append(took)
                 del made
     return times
 
@@ -217,13 +223,13 @@ def _time_builders(
 def _time_sidecar(sidecar: Sidecar, paths: Sequence[str]) -> tuple[list[float], list[float]]:
     open_ms, lookup_ms = [], []
     for _ in range(OPENINGS):
-        started = time.perf_counter()
+        started = now()
         again = Sidecar(sidecar.path, sidecar.folder)
-        open_ms.append(round((time.perf_counter() - started) * 1000, 4))
+        open_ms.append(milliseconds(started, now())[0])
     for path in paths:
-        started = time.perf_counter()
+        started = now()
         found = again.lookup(path)
-        lookup_ms.append(round((time.perf_counter() - started) * 1000, 4))
+        lookup_ms.append(milliseconds(started, now())[0])
         if found is None:
             raise UnsupportedVideoError("the index file doesn't give it back", path=path)
     return open_ms, lookup_ms

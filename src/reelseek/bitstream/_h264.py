@@ -56,8 +56,9 @@ class H264Sps:
     has_separate_planes: bool
     only_whole_frames: bool
     """frame_mbs_only_flag."""
-    limits_reordering: bool
-    """True where it says how many pictures may be held back (Annex E, bitstream_restriction)."""
+    reorder_limit: int | None
+    """max_num_reorder_frames, Annex E: how many pictures may precede one in decoding order and
+    follow it in display order; None where it doesn't say."""
 
 
 def read_h264_sps(unit: bytes) -> H264Sps:
@@ -89,7 +90,7 @@ def read_h264_sps(unit: bytes) -> H264Sps:
         order_bits=order_bits,
         has_separate_planes=has_separate_planes,
         only_whole_frames=only_whole_frames,
-        limits_reordering=_limits_reordering(bits, only_whole_frames),
+        reorder_limit=_read_reorder_limit(bits, only_whole_frames),
     )
 
 
@@ -101,8 +102,8 @@ def _only_whole_frames(sps: bytes) -> bool:
         return False
 
 
-def _limits_reordering(bits: BitReader, only_whole_frames: bool) -> bool:
-    """bitstream_restriction_flag, E.1.1; False where the parameter set ends before it."""
+def _read_reorder_limit(bits: BitReader, only_whole_frames: bool) -> int | None:
+    """max_num_reorder_frames, E.1.1; None where the parameter set ends before it."""
     try:
         if not only_whole_frames:
             bits.take(1)  # mb_adaptive_frame_field_flag
@@ -110,12 +111,12 @@ def _limits_reordering(bits: BitReader, only_whole_frames: bool) -> bool:
         if bits.flag():  # frame_cropping_flag
             for _ in range(4):
                 bits.exp_golomb()
-        return bits.flag() and _read_restriction_flag(bits)  # vui_parameters_present_flag
+        return _read_vui(bits) if bits.flag() else None  # vui_parameters_present_flag
     except EOFError:
-        return False
+        return None
 
 
-def _read_restriction_flag(bits: BitReader) -> bool:
+def _read_vui(bits: BitReader) -> int | None:
     if bits.flag() and bits.take(8) == EXTENDED_SAR:
         bits.take(32)
     if bits.flag():  # overscan_info_present_flag
@@ -137,7 +138,12 @@ def _read_restriction_flag(bits: BitReader) -> bool:
     if has_hrd:
         bits.take(1)  # low_delay_hrd_flag
     bits.take(1)  # pic_struct_present_flag
-    return bits.flag()
+    if not bits.flag():  # bitstream_restriction_flag
+        return None
+    bits.take(1)
+    for _ in range(4):
+        bits.exp_golomb()
+    return bits.exp_golomb()
 
 
 def _skip_hrd(bits: BitReader) -> None:

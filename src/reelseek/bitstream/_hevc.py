@@ -39,6 +39,11 @@ class HevcSps:
     order_bits: int
     """Length of slice_pic_order_cnt_lsb."""
     has_separate_planes: bool
+    has_sub_layers: bool
+    """True where there are temporal sub-layers."""
+    reorder_limit: int
+    """sps_max_num_reorder_pics of the highest sub-layer: how many pictures may precede one in
+    decoding order and follow it in display order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,13 @@ def read_hevc_sps(unit: bytes) -> HevcSps:
             bits.exp_golomb()
     bits.exp_golomb()  # bit_depth_luma_minus8
     bits.exp_golomb()  # bit_depth_chroma_minus8
-    return HevcSps(number, bits.exp_golomb() + 4, has_separate_planes)
+    order_bits = bits.exp_golomb() + 4
+    limit = 0
+    for _ in range(sub_layers + 1 if bits.flag() else 1):
+        bits.exp_golomb()  # sps_max_dec_pic_buffering_minus1
+        limit = bits.exp_golomb()
+        bits.exp_golomb()  # sps_max_latency_increase_plus1
+    return HevcSps(number, order_bits, has_separate_planes, sub_layers > 0, limit)
 
 
 def _skip_profile_tier_level(bits: BitReader, sub_layers: int) -> None:

@@ -8,6 +8,7 @@ H.264 7.4.1.2.1, H.265 7.4.2.4.2.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,10 @@ SLICE_HEAD_BYTES = 32
 EPOCH = 1 << 34
 """More than any two picture order counts are apart."""
 SEQUENCE_SETS = frozenset({_h264.NAL_SPS, _h264.NAL_SPS_EXTENSION, _hevc.NAL_SPS, _hevc.NAL_VPS})
+H264_EXCEEDS = "H.264 that reorders further than it says"
+HEVC_EXCEEDS = "HEVC that reorders further than it says"
+MAX_HELD = 16
+"""Pictures that a decoder holds back, at most."""
 MAX_ORDER_BITS = 16
 """Length of the field that holds the lower bits of a picture order count, at most."""
 
@@ -97,16 +102,36 @@ def read_hevc_set(unit: bytes) -> tuple[tuple[int, int], Any] | None:
     return None
 
 
+class Reordering:
+    """Holds pictures back as FFmpeg does: as many as the stream says, then the first goes out."""
+
+    def __init__(self) -> None:
+        self._held: list[int] = []
+        self._last = -1
+        self.is_exceeded = False
+        """True where a picture came after one that follows it in display order had gone out."""
+
+    def add(self, order: int, limit: int) -> None:
+        """The next picture in decoding order."""
+        self.is_exceeded |= order < self._last
+        bisect.insort(self._held, order)
+        while len(self._held) > limit:
+            self._last = self._held.pop(0)
+
+
 class H264Order:
     """Follows picture order counts, 8.2.1; without memory_management_control_operation 5."""
 
     def __init__(self, sets: ParameterSets) -> None:
         self._sets = sets
         self._epoch = self._msb = self._lsb = 0
-        self._number = self._last = 0
-        self.is_reordering_unlimited = False
-        """True where pictures came out of display order, and how far isn't said: a decoder then
-        guesses how many to hold back, and drops those that come too late."""
+        self._number = 0
+        self._reordering = Reordering()
+
+    @property
+    def doubt(self) -> str:
+        """Why pictures may be displayed in another order; empty where there is no reason."""
+        return H264_EXCEEDS * self._reordering.is_exceeded
 
     def of(self, units: Sequence[bytes]) -> int | None:
         """A number that grows with the place in display order; None where it can't be read.
@@ -146,8 +171,8 @@ class H264Order:
         if unit[0] & 0x60:  # nal_ref_idc
             self._msb, self._lsb = msb, lsb
         order = self._epoch + msb + lsb
-        self.is_reordering_unlimited |= order < self._last and not sps.limits_reordering
-        self._last = order
+        # Without a limit FFmpeg guesses one, and drops the pictures that come too late for it.
+        self._reordering.add(order, min(sps.reorder_limit or 0, MAX_HELD))
         return order
 
 
@@ -158,6 +183,15 @@ class HevcOrder:
         self._sets = sets
         self._epoch = self._msb = self._lsb = 0
         self._starts_anew = True
+        self._reordering = Reordering()
+        self._has_sub_layers = False
+
+    @property
+    def doubt(self) -> str:
+        """Why pictures may be displayed in another order; empty where there is no reason."""
+        if self._has_sub_layers:  # encoders have been seen to give too small limits for them
+            return "HEVC with temporal layers"
+        return HEVC_EXCEEDS * self._reordering.is_exceeded
 
     def end_sequence(self) -> None:
         """The next random access picture starts another sequence (end_of_seq_rbsp)."""
@@ -205,7 +239,10 @@ class HevcOrder:
         is_kept = kind >= 16 or (kind % 2 == 1 and kind < 6)
         if unit[1] & 7 == 1 and is_kept:
             self._msb, self._lsb = msb, lsb
-        return self._epoch + msb + lsb
+        order = self._epoch + msb + lsb
+        self._reordering.add(order, min(sps.reorder_limit, MAX_HELD))
+        self._has_sub_layers |= sps.has_sub_layers
+        return order
 
 
 def _is_of_a_layer(unit: bytes) -> bool:

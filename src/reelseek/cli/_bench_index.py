@@ -78,7 +78,7 @@ def _rendered(measured: IndexBench, document: dict[str, Any]) -> list[Any]:
         Text(),
         table,
         Text(),
-        *([] if ratio is None else [Text(f"torchcodec / reelseek: {ratio:.2f}, median by file")]),
+        *([] if ratio is None else [Text(f"How many times as long: {ratio}")]),
         Text(f"in memory: {document['memory_bytes_per_frame']:.1f} bytes a frame"),
         Text(
             f"index file: {document['sidecar_bytes_per_frame']:.1f} bytes a frame; opened in "

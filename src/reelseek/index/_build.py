@@ -12,6 +12,7 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
+from reelseek.bitstream._pictures import H264_EXCEEDS, HEVC_EXCEEDS
 from reelseek.errors import NotAVideoError
 from reelseek.index._demux import decoded_times, demux
 from reelseek.index._mp4_tables import read_sample_tables
@@ -31,6 +32,7 @@ In the others FFmpeg guesses some of them as it reads, and guesses differently a
 STORES_DECODE_TIMES = frozenset({"avi", "asf"})
 """Containers whose timestamps are exact too where decoding order is display order."""
 OUT_OF_ORDER = "timestamps in another order than the pictures'"
+ORDER_DOUBTS = frozenset({OUT_OF_ORDER, H264_EXCEEDS, HEVC_EXCEEDS})
 ALL_INTRA = frozenset({"mjpeg", "png", "ffv1"})
 
 
@@ -225,8 +227,8 @@ def _count_by_decoding(
 ) -> FrameTable:
     """Number the frames by decoding the whole file once."""
     pts, ended_early = decoded_times(path)
-    if ended_early and why_unproven == OUT_OF_ORDER:  # damage, which counts pictures wrong
-        return _table_of_packets(path, info, packets)
+    if ended_early and ORDER_DOUBTS.issuperset(why_unproven.split("; ")):
+        return _table_of_packets(path, info, packets)  # damage, which counts pictures wrong
     is_cut_short = packets.lost_bytes or ended_early
     if not pts:
         raise NotAVideoError(

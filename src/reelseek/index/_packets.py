@@ -242,8 +242,6 @@ class _H264Reader:
                 doubts.add("the stream doesn't start with an IDR picture")
         self._first = False
         order = _order_of(self._order, units, doubts)
-        if self._order.is_reordering_unlimited:
-            doubts.add("H.264 that reorders pictures without saying how far")
         return Look(
             is_entry=is_key and has_idr,
             size=size,
@@ -288,7 +286,10 @@ class _HevcReader:
 
 def _order_of(order: H264Order | HevcOrder, units: Sequence[bytes], doubts: set[str]) -> int | None:
     try:
-        return order.of(units)
+        place = order.of(units)
     except OrderUnknownError as exc:
         doubts.add(str(exc))
         return None
+    if order.doubt:
+        doubts.add(order.doubt)
+    return place
