@@ -14,6 +14,7 @@ from reelseek.bitstream import (
     vp8_shows_frame,
     vp8_size,
     vp9_is_key,
+    vp9_shown_frames,
     vp9_shows_frame,
     vp9_size,
 )
@@ -76,3 +77,27 @@ def test_vp9_header_bits_say_whether_a_frame_is_shown() -> None:
     assert vp9_shows_frame(bytes([0b10_1_1_0_0_0_1, 0]))  # profile 3, one bit later
     assert not vp9_shows_frame(bytes([0b10_1_1_0_0_1_0, 0]))
     assert not vp9_shows_frame(bytes([0b01_0_0_0_0_1_0, 0]))  # not a VP9 frame marker
+
+
+HIDDEN, SHOWN = bytes([0b10_0_0_0_0_0_0, 7]), bytes([0b10_0_0_0_0_1_0, 7])
+
+
+def _superframe(*frames: bytes) -> bytes:
+    marker = bytes([0b110_00_000 | len(frames) - 1])
+    return b"".join(frames) + marker + bytes(map(len, frames)) + marker
+
+
+def test_superframe_shows_as_many_frames_as_are_marked_in_it() -> None:
+    assert vp9_shown_frames(_superframe(HIDDEN, SHOWN)) == 1
+    assert vp9_shown_frames(_superframe(SHOWN, SHOWN)) == 2  # spatial layers
+    assert vp9_shown_frames(_superframe(HIDDEN, HIDDEN)) == 0
+
+
+def test_frame_that_ends_like_a_superframe_is_none_without_its_index() -> None:
+    assert vp9_shown_frames(HIDDEN + bytes([0b110_00_001])) == 0
+
+
+@given(st.binary(max_size=60), st.integers(0, 31))
+def test_any_superframe_index_gives_a_number_of_frames(data: bytes, marker: int) -> None:
+    mark = bytes([0b110_00000 | marker])
+    assert 0 <= vp9_shown_frames(mark + data + mark) <= 8

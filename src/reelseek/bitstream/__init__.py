@@ -13,6 +13,7 @@ from reelseek.bitstream._vpx import (
     vp8_shows_frame,
     vp8_size,
     vp9_is_key,
+    vp9_shown_frames,
     vp9_shows_frame,
     vp9_size,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "vp8_shows_frame",
     "vp8_size",
     "vp9_is_key",
+    "vp9_shown_frames",
     "vp9_shows_frame",
     "vp9_size",
 ]

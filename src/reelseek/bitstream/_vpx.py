@@ -18,15 +18,35 @@ def vp8_is_key(data: bytes) -> bool:
 
 
 def vp9_shows_frame(data: bytes) -> bool:
-    """False for a lone hidden frame; a superframe ends in a shown one."""
+    """False for a packet of hidden frames only."""
+    return vp9_shown_frames(data) > 0
+
+
+def vp9_shown_frames(data: bytes) -> int:
+    """The number of frames that a packet shows: one, but for hidden ones and for layers."""
+    return sum(map(_vp9_frame_is_shown, _vp9_frames(data)))
+
+
+def _vp9_frames(data: bytes) -> list[bytes]:
+    """The frames of a superframe, Annex B; the packet itself where it is none."""
+    marker = data[-1] if data else 0
+    count, length = (marker & 7) + 1, (marker >> 3 & 3) + 1
+    index = len(data) - 2 - count * length
+    if marker & 0xE0 != 0xC0 or index < 0 or data[index] != marker:
+        return [data]
+    frames, position = [], 0
+    for place in range(index + 1, len(data) - 1, length):
+        size = int.from_bytes(data[place : place + length], "little")
+        frames.append(data[position : min(position + size, index)])
+        position += size
+    return frames
+
+
+def _vp9_frame_is_shown(data: bytes) -> bool:
     if not data or data[0] >> 6 != 2:  # frame_marker
         return False
-    if data[-1] & 0xE0 == 0xC0:
-        return True
     bit = _vp9_show_existing_bit(data[0])
-    if data[0] >> bit & 1:
-        return True
-    return bool(data[0] >> (bit - 2) & 1)
+    return bool(data[0] >> bit & 1 or data[0] >> (bit - 2) & 1)
 
 
 def vp9_is_key(data: bytes) -> bool:

@@ -20,7 +20,7 @@ from reelseek.bitstream import (
     vp8_shows_frame,
     vp8_size,
     vp9_is_key,
-    vp9_shows_frame,
+    vp9_shown_frames,
     vp9_size,
 )
 from reelseek.bitstream._av1_batch import Av1Frames
@@ -179,7 +179,7 @@ def packet_reader(codec: str, configuration: bytes | None) -> PacketReader:
     if codec == "vp8":
         return _VpxReader(vp8_shows_frame, vp8_is_key, vp8_size)
     if codec == "vp9":
-        return _VpxReader(vp9_shows_frame, vp9_is_key, vp9_size)
+        return _VpxReader(vp9_shown_frames, vp9_is_key, vp9_size)
     return lambda _data, is_key, _doubts: Look(is_entry=is_key)
 
 
@@ -187,14 +187,17 @@ def packet_reader(codec: str, configuration: bytes | None) -> PacketReader:
 class _VpxReader:
     """Finds hidden frames, and key frames that aren't any."""
 
-    shows_frame: Callable[[bytes], bool]
+    shown_frames: Callable[[bytes], int]
     is_key: Callable[[bytes], bool]
     size: Callable[[bytes], bytes]
 
-    def __call__(self, data: bytes, is_key: bool, _doubts: set[str]) -> Look:
+    def __call__(self, data: bytes, is_key: bool, doubts: set[str]) -> Look:
         is_entry = is_key and self.is_key(data)
         size = self.size(data) if is_entry else b""
-        return Look(self.shows_frame(data), is_entry, size=size)
+        shown = self.shown_frames(data)
+        if shown > 1:
+            doubts.add("packets that show several frames")
+        return Look(shown > 0, is_entry, size=size)
 
 
 class _Av1Reader:

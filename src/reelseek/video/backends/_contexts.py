@@ -6,6 +6,7 @@ is what makes the first read of a file cost as much as the next one.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections import OrderedDict
@@ -25,6 +26,8 @@ class CodecState:
 
     def __init__(self, codec: str, configuration: bytes, threads: int) -> None:
         self.codec = codec
+        self._pid = os.getpid()
+        self._context: Any = None
         self._options = (codec, configuration, threads)
         self._context = self._opened()
         self._decode = self._context.decode
@@ -38,6 +41,12 @@ class CodecState:
         """Those of them whose picture hasn't come out; kept for decoders that hold some back."""
         self.holds_back = threads != 1 or codec not in PUTS_OUT_AT_ONCE
         """True where a picture may come out later than its unit goes in."""
+
+    def __del__(self) -> None:
+        # A context's threads don't follow a fork. Freeing it in the child would wait for them for
+        # ever, so it stays: the child has the parent's memory for it in any case.
+        if os.getpid() != self._pid:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._context))
 
     def _opened(self) -> Any:
         import av

@@ -1,0 +1,1 @@
+"""Fuzzing the parsers: what to feed them, and what they may raise."""
