@@ -47,24 +47,24 @@ def environment() -> dict[str, str]:
 
 
 @pytest.fixture
-def reader_folder(tmp_path: Path) -> Path:
+def place(tmp_path: Path) -> Path:
     """A folder where the documents' paths exist and what they write harms nothing."""
     (tmp_path / "sample").symlink_to(REPOSITORY / "sample")
     return tmp_path
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_python_snippets_run(document: Path, reader_folder: Path) -> None:
+def test_python_snippets_run(document: Path, place: Path) -> None:
     pytest.importorskip("torch") if "torch" not in os.environ.get("REELSEEK_REQUIRE", "") else None
     parts = [f"# line {line}\n{body}" for line, body in blocks(document, "python")]
     if not parts:
         pytest.skip("no Python in it")
-    script = reader_folder / "snippets.py"
+    script = place / "snippets.py"
     body = "\n".join(parts)
     script.write_text(body)
     done = subprocess.run(
         [sys.executable, "-W", "ignore", str(script)],
-        cwd=reader_folder, env=environment(), capture_output=True, text=True, timeout=150, check=False,
+        cwd=place, env=environment(), capture_output=True, text=True, timeout=150, check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"{body}\n{done.stdout}\n{done.stderr}"
 
@@ -77,7 +77,7 @@ COMMANDS = [(d, line, command) for d in DOCUMENTS for line, command in commands(
     COMMANDS,
     ids=[f"{d.name}:{n}:{c[:40]}" for d, n, c in COMMANDS],
 )
-def test_console_commands_run(document: Path, line: int, command: str, reader_folder: Path) -> None:
+def test_console_commands_run(document: Path, line: int, command: str, place: Path) -> None:
     if command.startswith("make "):
         target = command.split()[1]
         assert re.search(rf"^{target}:", (REPOSITORY / "Makefile").read_text(), re.M), command
@@ -91,7 +91,7 @@ def test_console_commands_run(document: Path, line: int, command: str, reader_fo
                 skip_without(package, f"{package} isn't installed")
     done = subprocess.run(
         ["bash", "-c", command],
-        cwd=reader_folder, env=environment(), capture_output=True, text=True, timeout=170, check=False,
+        cwd=place, env=environment(), capture_output=True, text=True, timeout=170, check=False,
     )  # fmt: skip
     assert done.returncode == expected, f"{command}\n{done.stdout}\n{done.stderr}"
 
