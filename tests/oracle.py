@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from tests import corpus
 
 Picture = NDArray[np.uint8]
+LENIENT: dict[str, Any] = {"metadata_errors": "replace"} if av.__version__ < "19" else {}
+"""What older PyAV has to be told about metadata that isn't UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def decode(path: str) -> Decoded:
     pts: list[int | None] = []
     frames: list[Picture] = []
     reformatter = VideoReformatter()
-    with av.open(path, metadata_errors="replace") as container:
+    with av.open(path, **LENIENT) as container:
         for frame in _frames(container):
             rgb = reformatter.reformat(
                 frame, format="rgb24", interpolation=Interpolation.BICUBIC, threads=1
@@ -77,9 +79,9 @@ def _frames(container: Any) -> Iterator[Any]:
 
 
 def _display_matrix(frame: Any) -> tuple[int, ...]:
-    for data in frame.side_data:
-        if data.type.name == "DISPLAYMATRIX":
-            return struct.unpack("=9i", bytes(data))
+    matrix = frame.side_data.get("DISPLAYMATRIX")
+    if matrix is not None:
+        return struct.unpack("=9i", bytes(matrix))
     return (1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30)
 
 

@@ -103,20 +103,18 @@ def _stream_info(
 
 def _orientation(path: str, first_frame: Any) -> Orientation:
     """How frames are turned for display, from the matrix that the decoder attaches to them."""
-    if first_frame is None:
+    matrix = None if first_frame is None else first_frame.side_data.get("DISPLAYMATRIX")
+    if matrix is None:
         return Orientation()
-    for data in first_frame.side_data:
-        if data.type.name == "DISPLAYMATRIX":
-            try:
-                return Orientation.from_display_matrix(struct.unpack("=9i", bytes(data)))
-            except (ValueError, struct.error) as exc:
-                raise UnsupportedVideoError(
-                    "the video is to be displayed turned by an angle that is no right angle",
-                    remedy="Re-encode it upright",
-                    path=path,
-                    detail=str(exc),
-                ) from exc
-    return Orientation()
+    try:
+        return Orientation.from_display_matrix(struct.unpack("=9i", bytes(matrix)))
+    except (ValueError, struct.error) as exc:
+        raise UnsupportedVideoError(
+            "the video is to be displayed turned by an angle that is no right angle",
+            remedy="Re-encode it upright",
+            path=path,
+            detail=str(exc),
+        ) from exc
 
 
 def _read_packets(path: str, container: av.container.InputContainer, stream: Any) -> PacketLog:
