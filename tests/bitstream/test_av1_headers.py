@@ -70,8 +70,8 @@ def test_decoder_model_is_stepped_over() -> None:
 
 
 def test_shown_key_frame_reads_nothing_and_fills_every_slot() -> None:
-    header = Slots().read_frame_header(_bytes(KEY.format(hint="0000")), _sequence())
-    assert header == FrameHeader(FrameType.KEY, True, -1, 0, ALL_SLOTS, 0)
+    header = _read(Slots(), _sequence(), KEY.format(hint="0000") + "0 0 1 0")
+    assert header == FrameHeader(FrameType.KEY, True, -1, 0, ALL_SLOTS, 0, tiles=1)
 
 
 def test_inter_frame_reads_the_slots_that_it_names() -> None:
@@ -116,7 +116,7 @@ def test_hidden_key_frame_that_is_shown_later_fills_every_slot_then() -> None:
     hidden = _read(slots, sequence, "0 00 0 1  0  0 0 0  0101  00001000")
     shown = _read(slots, sequence, "1 011")
     assert (hidden.shows, hidden.reads, hidden.writes) == (False, 0, 0b1000)
-    assert shown == FrameHeader(FrameType.KEY, True, 3, 0b1000, ALL_SLOTS, 5)
+    assert shown == FrameHeader(FrameType.KEY, True, 3, 0b1000, ALL_SLOTS, 5, tiles=0)
 
 
 def test_inter_frame_that_is_shown_later_stays_where_it_is() -> None:
@@ -160,6 +160,28 @@ def test_stream_without_hints_names_its_references_at_once() -> None:
 def test_frame_without_its_references_is_not_followed(bits: str) -> None:
     with pytest.raises(UnprovenError, match="there"):
         _read(Slots(), _sequence(), bits)
+
+
+@pytest.mark.parametrize(("tiles", "number"), [("1 0 0", 1), ("1 1 0", 2), ("0 0 0", 2)])
+def test_number_of_tiles_stands_behind_the_size(tiles: str, number: int) -> None:
+    # 128x64 pixels are two superblocks of 64: no render size, no CDF flag set, then the tiles.
+    sequence = _sequence()
+    header = _read(Slots(), sequence, KEY.format(hint="0000") + "0 0 " + tiles)
+    assert header.tiles == number
+
+
+def test_size_of_its_own_is_read_up_to_the_tiles() -> None:
+    sequence = _sequence()
+    own = "0 00 1  0 0 1  0000  1111111 1111111  0 0  1 1 1 0"  # 128x128, 2x2 superblocks
+    assert _read(Slots(), sequence, own).tiles == 4
+
+
+def test_size_of_a_reference_is_taken_from_it() -> None:
+    sequence = _sequence()
+    slots = Slots()
+    _read(slots, sequence, "0 00 1  0 0 1  0000  0111111 0111111  0 0  1")  # 64x64
+    inter = "0 01 1  0 0 0 1  0011 000  00000001  0" + " 000" * 7 + "  1  0 1 0 0 0  1"
+    assert _read(slots, sequence, inter).tiles == 1
 
 
 def test_reduced_still_picture_is_a_shown_key_frame() -> None:

@@ -86,6 +86,15 @@ def test_samples_of_one_size_cannot_be_billions(count: int) -> None:
         read_moov(bytes(data))
 
 
+def test_runs_of_chunks_without_a_chunk_are_refused() -> None:
+    data = bytearray(seeds_of("moov")[1])
+    chunks, runs = data.index(b"stco") + 8, data.index(b"stsc") + 12
+    data[chunks : chunks + 4] = bytes(4)
+    data[runs : runs + 4] = (7).to_bytes(4, "big")
+    with pytest.raises(Mp4Error, match="stsc"):
+        read_moov(bytes(data))
+
+
 def test_box_that_stands_twice_is_refused() -> None:
     data = seeds_of("moov")[1]
     place = data.index(b"stco") - 4

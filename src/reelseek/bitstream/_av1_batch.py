@@ -20,6 +20,7 @@ from reelseek.bitstream._av1_headers import (
     SequenceHeader,
     read_sequence_header,
 )
+from reelseek.bitstream._av1_tiles import SizeRules, tile_limits
 from reelseek.bitstream._obu import ObuType
 
 PADDING_BYTES = 16
@@ -51,8 +52,6 @@ class Av1Frames(NamedTuple):
     sequence: SequenceHeader
     sequence_bytes: bytes
     """The sequence header OBU."""
-    overrides_size: bool
-    """True where some frame has another size than the sequence header says."""
 
     def moved(self, distance: int) -> Av1Frames:
         """The same for bytes that lie further on, as in the file that they come from."""
@@ -105,7 +104,6 @@ def read_frames(data: NDArray[np.uint8], start: Ints, end: Ints) -> Av1Frames | 
         is_entry=fields.is_shown_key & has_sequence[frames],
         sequence=sequence,
         sequence_bytes=sequence_bytes,
-        overrides_size=fields.overrides_size,
     )
 
 
@@ -174,57 +172,80 @@ class _Fields(NamedTuple):
     is_shown_key: NDArray[np.bool_]
     reads: Ints
     writes: Ints
-    overrides_size: bool
+
+
+class _Bits:
+    """Reads the same fields of all headers at once."""
+
+    def __init__(self, data: NDArray[np.uint8], start: Ints) -> None:
+        self._data = data
+        self._start: Ints = start
+        self._place: Ints = np.zeros(len(start), np.int64)
+        self._load()
+
+    def _load(self) -> None:
+        """Take the next 57 bits or more; PADDING_BYTES follow the last header."""
+        self._start = np.minimum(self._start + (self._place >> 3), len(self._data) - 8)
+        self._place = self._place & 7
+        window = self._data[self._start[:, None] + np.arange(8)]
+        self._words = window.view(">u8")[:, 0].astype(np.uint64)
+        self._left = 64 - 7
+
+    def take(self, count: int, where: NDArray[np.bool_] | None = None) -> Ints:
+        """The next bits of all headers, or of some; 0 for the others."""
+        if count > self._left:
+            self._load()
+        self._left -= count
+        shift = (64 - count - self._place).astype(np.uint64)
+        value = ((self._words >> shift) & np.uint64((1 << count) - 1)).astype(np.int64)
+        if where is None:
+            self._place = self._place + count
+            return value
+        self._place = self._place + count * where
+        return np.where(where, value, 0)
+
+    def flag(self, where: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+        """The next bit of all headers, or of some; False for the others."""
+        is_set: NDArray[np.bool_] = self.take(1, where) == 1
+        return is_set
 
 
 def _read_headers(
     data: NDArray[np.uint8], payload: Ints, sequence: SequenceHeader
 ) -> _Fields | None:
     """uncompressed_header(), 5.9.2, of all frames; None where one is of an unusual kind."""
-    words = data[payload[:, None] + np.arange(8)].view(">u8")[:, 0].astype(np.uint64)
-    place = np.zeros(len(words), np.int64)
-
-    def take(count: int, where: NDArray[np.bool_] | None = None) -> Ints:
-        """The next bits of all headers, or of some; 0 for the others."""
-        nonlocal place
-        shift = (64 - count - place).astype(np.uint64)
-        value = ((words >> shift) & np.uint64((1 << count) - 1)).astype(np.int64)
-        if where is None:
-            place = place + count
-            return value
-        place = place + count * where
-        return np.where(where, value, 0)
-
-    first = take(4)
+    bits = _Bits(data, payload)
+    first = bits.take(4)
     existing, coded = first & 8 != 0, first & 8 == 0
     frame_type, shows = first >> 1 & 3, first & 1 == 1
-    take(1, coded & ~shows)  # showable_frame
+    bits.take(1, coded & ~shows)  # showable_frame
     is_key = coded & (frame_type == FrameType.KEY)
     shown_key = is_key & shows
-    resilient = shown_key | (take(1, coded & ~shown_key) == 1)
-    take(1)  # disable_cdf_update
+    resilient = shown_key | bits.flag(coded & ~shown_key)
+    updates_cdf = ~bits.flag()  # disable_cdf_update
     tools = sequence.screen_content_tools
-    has_tools = take(1) == 1 if tools == SELECT else np.full(len(words), bool(tools))
-    if sequence.integer_mv == SELECT:
-        take(1, has_tools)
-    overrides = take(1, coded) == 1
-    take(sequence.order_hint_bits)
+    has_tools = bits.flag() if tools == SELECT else np.full(len(payload), bool(tools))
+    chooses_mv = sequence.integer_mv == SELECT
+    integer_mv = bits.flag(has_tools) if chooses_mv else has_tools & bool(sequence.integer_mv)
+    overrides = bits.flag(coded)
+    bits.take(sequence.order_hint_bits)
     intra = is_key | (frame_type == FrameType.INTRA_ONLY)
-    take(3, ~intra & ~resilient)  # primary_ref_frame
-    writes = np.where(shown_key, ALL_SLOTS, take(8, coded & ~shown_key))  # 0 for existing ones
+    bits.take(3, ~intra & ~resilient)  # primary_ref_frame
+    writes = np.where(shown_key, ALL_SLOTS, bits.take(8, coded & ~shown_key))  # 0: existing ones
     names_hints = resilient & ((~intra) | (writes != ALL_SLOTS)) & (sequence.order_hint_bits > 0)
     is_inter = coded & ~intra
-    is_short = is_inter & False
-    if sequence.order_hint_bits:
-        is_short = take(1, is_inter) == 1
+    is_short = bits.flag(is_inter) if sequence.order_hint_bits else is_inter & False
     unusual = (is_key & ~shows) | (coded & (frame_type == FrameType.SWITCH)) | is_short
-    if np.any(unusual | (coded & names_hints)):
+    if np.any(unusual | overrides | (coded & names_hints)):
         return None
-    packed = take(3 * REFS_PER_FRAME, is_inter)
-    reads: Ints = np.zeros(len(words), np.int64)
+    packed = bits.take(3 * REFS_PER_FRAME, is_inter)
+    reads: Ints = np.zeros(len(payload), np.int64)
     for shift in range(0, 3 * REFS_PER_FRAME, 3):
         reads |= 1 << (packed >> shift & 7)
     if _shows_a_key_frame(existing, first & 7, is_key, writes):
+        return None
+    frames = _Coding(coded, is_inter, has_tools, integer_mv, resilient, updates_cdf)
+    if not _has_one_tile_each(bits, sequence.sizes, frames):
         return None
     reads = np.where(existing, 1 << (first & 7), np.where(is_inter, reads, 0))
     return _Fields(
@@ -233,8 +254,39 @@ def _read_headers(
         is_shown_key=shown_key,
         reads=reads,
         writes=writes,
-        overrides_size=bool(overrides.any()),
     )
+
+
+class _Coding(NamedTuple):
+    coded: NDArray[np.bool_]
+    is_inter: NDArray[np.bool_]
+    has_tools: NDArray[np.bool_]
+    integer_mv: NDArray[np.bool_]
+    resilient: NDArray[np.bool_]
+    updates_cdf: NDArray[np.bool_]
+
+
+def _has_one_tile_each(bits: _Bits, rules: SizeRules, frames: _Coding) -> bool:
+    """Read on from the size to the tiles; False where a frame has several, or a size of its own."""
+    limits = tile_limits(*rules.max_size, rules.has_large_blocks)
+    if rules.may_reduce_width or limits.min_bits > 0:
+        return False
+    coded, is_inter = frames.coded, frames.is_inter
+    if bits.flag(coded).any():  # render_and_frame_size_different
+        return False
+    bits.take(1, coded & ~is_inter & frames.has_tools)  # allow_intrabc
+    bits.take(1, is_inter & ~frames.integer_mv)  # allow_high_precision_mv
+    is_switchable = bits.flag(is_inter)
+    bits.take(2, is_inter & ~is_switchable)  # interpolation_filter
+    bits.take(1, is_inter)  # is_motion_mode_switchable
+    if rules.may_use_motion_fields:
+        bits.take(1, is_inter & ~frames.resilient)  # use_ref_frame_mvs
+    bits.take(1, coded & frames.updates_cdf)  # disable_frame_end_update_cdf
+    is_uniform = bits.flag(coded)
+    for most in (limits.max_column_bits, limits.max_row_bits):
+        if most > 0 and bits.flag(coded).any():
+            return False
+    return bool(np.all(is_uniform | ~coded))
 
 
 def _shows_a_key_frame(

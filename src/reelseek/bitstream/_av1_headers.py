@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
+from reelseek.bitstream._av1_tiles import FrameSize, FrameStart, SizeRules, read_tiles
 from reelseek.bitstream._bits import BitReader
 
 NUM_SLOTS = 8  # NUM_REF_FRAMES
@@ -65,11 +66,18 @@ class SequenceHeader:
     screen_content_tools: int
     integer_mv: int
     order_hint_bits: int
-    max_width: int
-    """In pixels: the width of frames that don't override it."""
-    max_height: int
-    """In pixels: the height of frames that don't override it."""
+    sizes: SizeRules
     color: ColorConfig
+
+    @property
+    def max_width(self) -> int:
+        """In pixels: the width of frames that don't override it."""
+        return self.sizes.max_size.width
+
+    @property
+    def max_height(self) -> int:
+        """In pixels: the height of frames that don't override it."""
+        return self.sizes.max_size.height
 
     @property
     def has_layers(self) -> bool:
@@ -91,6 +99,8 @@ class FrameHeader(NamedTuple):
     """Bit s is set where the frame is stored in slot s (refresh_frame_flags)."""
     order_hint: int
     """OrderHint, as it is stored with the frame."""
+    tiles: int
+    """The number of its tiles; 0 where it is shown from a slot, or not coded as a header."""
 
 
 def read_sequence_header(payload: bytes) -> SequenceHeader:
@@ -125,11 +135,13 @@ def read_sequence_header(payload: bytes) -> SequenceHeader:
     has_ids = not is_reduced and bits.flag()
     delta_bits = bits.take(4) + 2 if has_ids else 0
     id_bits = bits.take(3) + delta_bits + 1 if has_ids else 0
-    bits.take(3)  # use_128x128_superblock, enable_filter_intra, enable_intra_edge_filter
-    screen_tools, integer_mv, hint_bits = (SELECT, SELECT, 0)
+    has_large_blocks = bits.flag()
+    bits.take(2)  # enable_filter_intra, enable_intra_edge_filter
+    tools = _InterTools(SELECT, SELECT, 0, may_use_motion_fields=False)
     if not is_reduced:
-        screen_tools, integer_mv, hint_bits = _inter_tools(bits)
-    bits.take(3)  # enable_superres, enable_cdef, enable_restoration
+        tools = _inter_tools(bits)
+    may_reduce_width = bits.flag()
+    bits.take(2)  # enable_cdef, enable_restoration
     return SequenceHeader(
         is_reduced_still_picture=is_reduced,
         has_equal_picture_interval=has_equal_interval,
@@ -140,11 +152,17 @@ def read_sequence_header(payload: bytes) -> SequenceHeader:
         has_frame_ids=has_ids,
         delta_frame_id_bits=delta_bits,
         frame_id_bits=id_bits,
-        screen_content_tools=screen_tools,
-        integer_mv=integer_mv,
-        order_hint_bits=hint_bits,
-        max_width=width,
-        max_height=height,
+        screen_content_tools=tools.screen_content,
+        integer_mv=tools.integer_mv,
+        order_hint_bits=tools.hint_bits,
+        sizes=SizeRules(
+            FrameSize(width, height),
+            width_bits,
+            height_bits,
+            may_reduce_width=may_reduce_width,
+            has_large_blocks=has_large_blocks,
+            may_use_motion_fields=tools.may_use_motion_fields,
+        ),
         color=_color_config(bits, profile),
     )
 
@@ -189,23 +207,47 @@ def _operating_point(
     return idc, has_own_model
 
 
-def _inter_tools(bits: BitReader) -> tuple[int, int, int]:
-    """seq_force_screen_content_tools, seq_force_integer_mv, OrderHintBits."""
+class _InterTools(NamedTuple):
+    screen_content: int
+    """seq_force_screen_content_tools."""
+    integer_mv: int
+    """seq_force_integer_mv."""
+    hint_bits: int
+    """OrderHintBits."""
+    may_use_motion_fields: bool
+    """enable_ref_frame_mvs."""
+
+
+def _inter_tools(bits: BitReader) -> _InterTools:
     bits.take(4)  # interintra, masked compound, warped motion, dual filter
     has_order_hint = bits.flag()
+    may_use_motion_fields = False
     if has_order_hint:
-        bits.take(2)  # enable_jnt_comp, enable_ref_frame_mvs
-    screen_tools = SELECT if bits.flag() else bits.take(1)
+        bits.take(1)  # enable_jnt_comp
+        may_use_motion_fields = bits.flag()
+    screen_content = SELECT if bits.flag() else bits.take(1)
     integer_mv = SELECT
-    if screen_tools > 0 and not bits.flag():  # seq_choose_integer_mv
+    if screen_content > 0 and not bits.flag():  # seq_choose_integer_mv
         integer_mv = bits.take(1)
-    return screen_tools, integer_mv, bits.take(3) + 1 if has_order_hint else 0
+    hint_bits = bits.take(3) + 1 if has_order_hint else 0
+    return _InterTools(screen_content, integer_mv, hint_bits, may_use_motion_fields)
 
 
 class _Slot(NamedTuple):
     """What is stored with a frame in a reference slot."""
 
     frame_type: FrameType
+    order_hint: int
+    size: FrameSize
+
+
+class _Identity(NamedTuple):
+    """What a frame header says from disable_cdf_update to order_hint."""
+
+    updates_cdf: bool
+    has_screen_tools: bool
+    has_integer_mv: bool
+    overrides_size: bool
     order_hint: int
 
 
@@ -223,19 +265,20 @@ class Slots:
             UnprovenError: It refers to an empty slot, or to something not followed here.
         """
         try:
-            header = self._read(BitReader(payload[:SHORT_HEADER_BYTES]), sequence)
+            header, size = self._read(BitReader(payload[:SHORT_HEADER_BYTES]), sequence)
         except EOFError:  # decoder models and frame numbers make long ones
-            header = self._read(BitReader(payload[:LONG_HEADER_BYTES]), sequence)
+            header, size = self._read(BitReader(payload[:LONG_HEADER_BYTES]), sequence)
         if header.writes:
-            stored = _Slot(header.frame_type, header.order_hint)
+            stored = _Slot(header.frame_type, header.order_hint, size)
             for slot in range(NUM_SLOTS):
                 if header.writes >> slot & 1:
                     self._slots[slot] = stored
         return header
 
-    def _read(self, bits: BitReader, sequence: SequenceHeader) -> FrameHeader:
+    def _read(self, bits: BitReader, sequence: SequenceHeader) -> tuple[FrameHeader, FrameSize]:
         if sequence.is_reduced_still_picture:
-            return FrameHeader(FrameType.KEY, True, -1, 0, ALL_SLOTS, 0)
+            size = sequence.sizes.max_size
+            return FrameHeader(FrameType.KEY, True, -1, 0, ALL_SLOTS, 0, 0), size
         first = bits.take(4)
         if first & 8:  # show_existing_frame, then frame_to_show_map_idx
             return self._existing(first & 7)
@@ -249,7 +292,7 @@ class Slots:
         is_resilient = frame_type is FrameType.SWITCH or is_shown_key or bits.flag()
         if is_shown_key:
             self._slots = [None] * NUM_SLOTS
-        order_hint = self._read_identity(bits, sequence, frame_type)
+        identity = self._read_identity(bits, sequence, frame_type)
         is_intra = frame_type in (FrameType.KEY, FrameType.INTRA_ONLY)
         if not is_intra and not is_resilient:
             bits.take(3)  # primary_ref_frame: one of the references below
@@ -259,16 +302,38 @@ class Slots:
             writes = bits.take(8)
         if (not is_intra or writes != ALL_SLOTS) and is_resilient and sequence.order_hint_bits:
             self._check_order_hints(bits, sequence)
-        reads = 0 if is_intra else self._read_references(bits, sequence)
-        return FrameHeader(frame_type, shows, -1, reads, writes, order_hint)
+        references = [] if is_intra else self._read_references(bits, sequence)
+        start = FrameStart(
+            is_intra=is_intra,
+            is_resilient=is_resilient,
+            overrides_size=identity.overrides_size,
+            has_screen_tools=identity.has_screen_tools,
+            has_integer_mv=identity.has_integer_mv,
+            ends_in_cdf_flag=identity.updates_cdf,
+            references=[self._stored(slot).size for slot in references],
+        )
+        size, tiles = read_tiles(bits, sequence.sizes, start)
+        reads = 0
+        for slot in references:
+            reads |= 1 << slot
+        hint = identity.order_hint
+        return FrameHeader(frame_type, shows, -1, reads, writes, hint, tiles), size
 
-    def _existing(self, slot: int) -> FrameHeader:
+    def _stored(self, slot: int) -> _Slot:
+        stored = self._slots[slot]
+        if stored is None:
+            raise UnprovenError("reads a reference that isn't there")
+        return stored
+
+    def _existing(self, slot: int) -> tuple[FrameHeader, FrameSize]:
         stored = self._slots[slot]
         if stored is None:
             raise UnprovenError("shows a reference that isn't there")
         # 7.21: showing a key frame loads it into every slot.
         writes = ALL_SLOTS if stored.frame_type is FrameType.KEY else 0
-        return FrameHeader(stored.frame_type, True, slot, 1 << slot, writes, stored.order_hint)
+        hint = stored.order_hint
+        header = FrameHeader(stored.frame_type, True, slot, 1 << slot, writes, hint, 0)
+        return header, stored.size
 
     @staticmethod
     def _skip_presentation_time(bits: BitReader, sequence: SequenceHeader) -> None:
@@ -276,18 +341,21 @@ class Slots:
             bits.take(sequence.presentation_time_bits)
 
     @staticmethod
-    def _read_identity(bits: BitReader, sequence: SequenceHeader, frame_type: FrameType) -> int:
-        """From disable_cdf_update to order_hint."""
-        bits.take(1)  # disable_cdf_update
+    def _read_identity(
+        bits: BitReader, sequence: SequenceHeader, frame_type: FrameType
+    ) -> _Identity:
+        updates_cdf = not bits.flag()  # disable_cdf_update
         tools = sequence.screen_content_tools
         has_screen_tools = bits.flag() if tools == SELECT else bool(tools)
-        if has_screen_tools and sequence.integer_mv == SELECT:
-            bits.take(1)  # force_integer_mv
+        has_integer_mv = False
+        if has_screen_tools:
+            chooses = sequence.integer_mv == SELECT
+            has_integer_mv = bits.flag() if chooses else bool(sequence.integer_mv)
         if sequence.has_frame_ids:
             bits.take(sequence.frame_id_bits)
-        if frame_type is not FrameType.SWITCH:
-            bits.take(1)  # frame_size_override_flag
-        return bits.take(sequence.order_hint_bits)
+        overrides_size = frame_type is FrameType.SWITCH or bits.flag()
+        hint = bits.take(sequence.order_hint_bits)
+        return _Identity(updates_cdf, has_screen_tools, has_integer_mv, overrides_size, hint)
 
     @staticmethod
     def _skip_removal_times(bits: BitReader, sequence: SequenceHeader) -> None:
@@ -306,20 +374,18 @@ class Slots:
             if slot is not None and slot.order_hint != hint:
                 raise UnprovenError("announces a lost reference")
 
-    def _read_references(self, bits: BitReader, sequence: SequenceHeader) -> int:
-        """The slots that ref_frame_idx[] names."""
+    def _read_references(self, bits: BitReader, sequence: SequenceHeader) -> list[int]:
+        """The slots that ref_frame_idx[] names, in its order."""
         if sequence.order_hint_bits and bits.flag():  # frame_refs_short_signaling
             # 7.8 finds the references by the order hints of all slots, so that other frames in
             # slots that it doesn't choose would make it choose others.
-            if None in self._slots:
-                raise UnprovenError("signals references briefly while one isn't there")
-            return ALL_SLOTS
-        reads = 0
+            if len({self._stored(slot).size for slot in range(NUM_SLOTS)}) > 1:
+                raise UnprovenError("signals references of several sizes briefly")
+            return list(range(NUM_SLOTS))
+        references = []
         for _ in range(REFS_PER_FRAME):
-            slot = bits.take(3)
+            references.append(bits.take(3))
             if sequence.has_frame_ids:
                 bits.take(sequence.delta_frame_id_bits)
-            if self._slots[slot] is None:
-                raise UnprovenError("reads a reference that isn't there")
-            reads |= 1 << slot
-        return reads
+            self._stored(references[-1])
+        return references

@@ -37,6 +37,13 @@ class BitReader:
         value = self.exp_golomb()
         return (value + 1) // 2 if value % 2 else -(value // 2)
 
+    def non_symmetric(self, count: int) -> int:
+        """A number below ``count``, as AV1 4.10.7 writes it: ns(n)."""
+        length = count.bit_length()
+        shorter = (1 << length) - count
+        value = self.take(length - 1)
+        return value if value < shorter else (value << 1) - shorter + self.take(1)
+
     def uvlc(self) -> int:
         """A variable-length number, as AV1 4.10.3 writes it."""
         zeros = 0

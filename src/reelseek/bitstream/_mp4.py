@@ -356,7 +356,7 @@ def _samples_per_chunk(data: bytes, box: _Box, num_chunks: int) -> NDArray[np.in
     runs = _numbers(data, box, box.start + 8, _count(data, box, box.start + 4), entry)
     first = runs["first"].astype(np.int64)
     lengths = np.diff(np.append(first, num_chunks + 1))
-    if num_chunks and (len(first) == 0 or first[0] != 1 or np.any(lengths < 0)):
+    if np.any(lengths < 0) or (num_chunks and (len(first) == 0 or first[0] != 1)):
         raise Mp4Error("stsc", box.start, "its chunks are out of order")
     if np.any(runs["description"] != 1):
         raise Mp4Error("stsc", box.start, "it uses another sample entry than the first")

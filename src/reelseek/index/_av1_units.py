@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from reelseek.bitstream._av1_headers import (
-    ALL_SLOTS,
     LONG_HEADER_BYTES,
     FrameType,
     SequenceHeader,
@@ -35,6 +34,13 @@ class Av1Units:
     why_not: str = ""
     _sequence: SequenceHeader | None = None
     _slots: Slots = field(default_factory=Slots)
+    _tiles: int = 0
+    _has_sequence: bool = False
+    """True where the temporal unit brought a sequence header."""
+    _awaits_tiles: bool = False
+    """True behind a frame header whose tile groups haven't come yet."""
+    _takes_tiles: bool = False
+    """True behind a frame header and its tile groups."""
 
     def add(self, data: bytes, offset: int) -> None:
         """Follow the next temporal unit, which lies at this position of the file."""
@@ -46,48 +52,57 @@ class Av1Units:
             self.why_not = f"a frame {exc}" if isinstance(exc, UnprovenError) else "damaged headers"
 
     def _add(self, data: bytes, offset: int) -> None:
-        shown = 0
-        opened = -1  # the unit whose tile groups may follow
-        has_sequence = False
-        flag = int(UnitFlag.STARTS_PACKET)
+        self._awaits_tiles = self._takes_tiles = False
+        self._has_sequence = False
+        first = len(self.size)
         for kind, start, payload, end in iter_obus(data):
             if data[start] & 0x04:
                 raise UnprovenError("belongs to a layer")
             if kind == ObuType.SEQUENCE_HEADER:
                 self._take_sequence(data[start:end], data[payload:end])
-                has_sequence = True
             elif kind in (ObuType.FRAME, ObuType.FRAME_HEADER):
-                if self._sequence is None:
-                    raise UnprovenError("comes before any sequence header")
-                header = self._slots.read_frame_header(
-                    data[payload : payload + LONG_HEADER_BYTES], self._sequence
-                )
-                is_entry = header.frame_type is FrameType.KEY and header.shows
-                is_entry = is_entry and header.shows_slot < 0 and has_sequence
+                self._take_frame(kind, data[payload : min(end, payload + LONG_HEADER_BYTES)])
                 self.offset.append(offset + start)
                 self.size.append(end - start)
-                self.reads.append(header.reads)
-                self.writes.append(header.writes)
-                self.flags.append(
-                    flag
-                    | (UnitFlag.SHOWN if header.shows else 0)
-                    | (UnitFlag.ENTRY if is_entry and header.writes == ALL_SLOTS else 0)
-                )
-                shown += header.shows
-                flag = 0
-                opened = len(self.size) - 1 if kind == ObuType.FRAME_HEADER else -1
-                if kind == ObuType.FRAME_HEADER and header.shows_slot >= 0:
-                    opened = -1
             elif kind == ObuType.TILE_GROUP:
-                if opened < 0:
+                if not self._takes_tiles:
                     raise UnprovenError("has tile groups apart from its header")
-                self.size[opened] = offset + end - self.offset[opened]
+                self.size[-1] = offset + end - self.offset[-1]
+                self._awaits_tiles = False
             elif kind in (ObuType.TILE_LIST, ObuType.REDUNDANT_FRAME_HEADER):
                 raise UnprovenError("has OBUs for large scale tiles, or a header sent twice")
+        if self._awaits_tiles:
+            raise UnprovenError("has a header without tiles")
+        shown = sum(flags & UnitFlag.SHOWN for flags in self.flags[first:])
         if shown != 1:
             raise UnprovenError(f"is one of {shown} that a temporal unit shows")
+        self.flags[first] |= UnitFlag.STARTS_PACKET
+
+    def _take_frame(self, kind: int, payload: bytes) -> None:
+        if self._sequence is None:
+            raise UnprovenError("comes before any sequence header")
+        if self._awaits_tiles:
+            raise UnprovenError("has a header without tiles")
+        header = self._slots.read_frame_header(payload, self._sequence)
+        self._check_tiles(header.tiles)
+        is_coded = header.shows_slot < 0
+        is_entry = header.frame_type is FrameType.KEY and header.shows and is_coded
+        self.reads.append(header.reads)
+        self.writes.append(header.writes)
+        self.flags.append(
+            (UnitFlag.SHOWN if header.shows else 0)
+            | (UnitFlag.ENTRY if is_entry and self._has_sequence else 0)
+        )
+        self._awaits_tiles = self._takes_tiles = kind == ObuType.FRAME_HEADER and is_coded
+
+    def _check_tiles(self, tiles: int) -> None:
+        """A decoder drops a frame silently that lacks tiles: none may have another number."""
+        if tiles and self._tiles and tiles != self._tiles:
+            raise UnprovenError("has another number of tiles than the first")
+        self._tiles = self._tiles or tiles
 
     def _take_sequence(self, whole: bytes, payload: bytes) -> None:
+        self._has_sequence = True
         if whole == self.sequence_bytes:
             return
         if self.sequence_bytes:

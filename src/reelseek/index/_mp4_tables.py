@@ -173,7 +173,7 @@ def _look_at_all(track: VideoTrack, places: PacketPlaces) -> tuple[_Picture, Pac
     data, base = span
     start = track.offset - base
     frames = read_frames(data, start, start + track.size)
-    if frames is None or frames.overrides_size:
+    if frames is None:
         return None
     color = frames.sequence.color
     pixel_format = AV1_PIXEL_FORMATS.get((color.is_monochrome, color.subsampling))

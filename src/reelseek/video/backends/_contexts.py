@@ -39,6 +39,10 @@ class CodecState:
         """The last of them."""
         self.pending: set[int] = set()
         """Those of them whose picture hasn't come out; kept for decoders that hold some back."""
+        self.early: list[Any] = []
+        """Pictures that came out before they were asked for, in display order."""
+        self.damaged: set[int] = set()
+        """The units whose picture the decoder had to invent in parts."""
         self.holds_back = threads != 1 or codec not in PUTS_OUT_AT_ONCE
         """True where a picture may come out later than its unit goes in."""
 
@@ -68,6 +72,7 @@ class CodecState:
         """Forget everything, for another run of units."""
         self._context.flush_buffers()
         self.holder, self.fed, self.pending, self.place = holder, set(), set(), -1
+        self.early, self.damaged = [], set()
 
     def feed(self, unit: int, data: bytes) -> Sequence[Any]:
         """Decode one unit; the pictures that come out have their units' numbers as pts."""
@@ -80,6 +85,14 @@ class CodecState:
             self.pending.add(unit)
             self.pending.difference_update(picture.pts for picture in pictures)
         return pictures
+
+    def awaits(self, last: int) -> bool:
+        """True where a picture of a unit up to this one hasn't come out."""
+        return any(unit <= last for unit in self.pending)
+
+    def forget(self, last: int) -> None:
+        """Don't await pictures of units up to this one any longer."""
+        self.pending = {unit for unit in self.pending if unit > last}
 
     def drain(self) -> Sequence[Any]:
         """The pictures that the decoder still holds back; a reset must follow."""

@@ -7,7 +7,7 @@ It needs a file whose units are known: where each is, and what it refers to. A r
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from reelseek.errors import (
@@ -29,6 +29,9 @@ NAME = "indexed"
 TEMPORAL_DELIMITER = b"\x12\x00"
 FED_ON_UNITS = 4
 """Units that are read at once when a decoder is fed on."""
+MOST_HELD_BACK = 40
+"""Units after which a picture that hasn't come out doesn't come: decoders hold back 16, or as many
+as there are threads."""
 GAP_BYTES = 64 * 1024
 """Bytes between two units that are rather read along than skipped by another call."""
 
@@ -85,21 +88,25 @@ class IndexedDecoder:
         places: dict[int, list[int]] = {}
         for position, frame in enumerate(frames):
             places.setdefault(frame, []).append(position)
-        self._is_sequential = min(places) == self._last_frame + 1
+        # Where units are left out, those behind the last one may lack their references.
+        self._is_sequential = (
+            min(places) == self._last_frame + 1 and self._units.pruning is not Pruning.SLOTS
+        )
         self._last_frame = max(places)
-        state = borrow(self._units.codec, self._units.configuration, self._request.threads)
-        run = None
+        state = run = None
         try:
+            state = borrow(self._units.codec, self._units.configuration, self._request.threads)
             for run in plan_frames(self._units, places):
                 self._decode(run, state, places, out)
         except BaseException as exc:
-            drop(state)
-            if run is not None and is_ffmpeg_error(exc):
+            if state is not None:
+                drop(state)
+            if is_ffmpeg_error(exc):
                 raise CorruptVideoError(
                     "the decoder can't read the data on the way to this frame",
                     remedy="Copy the file again from its source, or leave the episode out",
                     path=self._request.path,
-                    frame=run.frames[0],
+                    frame=min(places) if run is None else run.frames[0],
                     backend=NAME,
                     detail=str(exc),
                 ) from exc
@@ -119,14 +126,21 @@ class IndexedDecoder:
             self._decode_at_once(run, state, places, out)
             return
         wanted = run.targets.copy()
-        for picture in self._pictures(self._units_to_feed(run, state), state, wanted):
+        last = max(wanted)
+        for picture in self._pictures(self._units_to_feed(run, state), state, last):
+            if picture.is_corrupt:
+                state.damaged.add(picture.pts)
             frame = wanted.pop(picture.pts, -1)
-            if frame < 0:
-                continue
-            self._write(frame, picture, places[frame], out)
-            if not wanted:
-                return
-        raise self._passed(min(wanted.values()))
+            if frame >= 0:
+                self._write(frame, picture, places[frame], out)
+            elif not wanted and self._is_sequential:
+                state.early.append(picture)
+        if wanted:
+            raise self._passed(min(wanted.values()))
+        # A damaged picture may come out after those that refer to it: what has come out is right
+        # only where all that went in before it is.
+        if state.damaged and min(state.damaged) <= last:
+            raise self._corrupt(run.targets[last])
 
     def _decode_at_once(
         self, run: Run, state: CodecState, places: dict[int, list[int]], out: Targets
@@ -135,6 +149,8 @@ class IndexedDecoder:
         targets = run.targets
         for unit, data in self._data(self._units_to_feed(run, state)):
             pictures = state.feed(unit, data)
+            if any(picture.is_corrupt for picture in pictures):
+                raise self._corrupt(min(targets.values()))
             if unit in targets:
                 frame = targets[unit]
                 if len(pictures) != 1 or pictures[0].pts != unit:
@@ -153,30 +169,33 @@ class IndexedDecoder:
         """The run's units, without those that the decoder has if it is on the way already."""
         if state.holder is self:
             place = state.place
-            is_ahead = all(unit > place or unit in state.pending for unit in run.targets)
+            coming = state.pending | {picture.pts for picture in state.early}
+            is_ahead = all(unit > place or unit in coming for unit in run.targets)
             if is_ahead and all(unit in state.fed for unit in run.units if unit <= place):
                 return [unit for unit in run.units if unit > place]
         state.reset(self)
         return run.units
 
-    def _pictures(
-        self, units: Sequence[int], state: CodecState, wanted: Mapping[int, int]
-    ) -> Iterator[Any]:
-        """What the decoder puts out for these units, until nothing is wanted any more.
+    def _pictures(self, units: Sequence[int], state: CodecState, last: int) -> Iterator[Any]:
+        """What the decoder puts out for these units, until all up to ``last`` have come out.
 
         A decoder that reorders holds pictures back. After a jump they are drained, which costs
         nothing but the decoder's place; when frames are read one after the other, it is fed on.
         """
+        early, state.early = state.early, []
+        yield from early
         for unit, data in self._data(units):
             yield from state.feed(unit, data)
-        if wanted and self._is_sequential:
-            last = len(self._units.units)
-            for start in range(state.place + 1, last, FED_ON_UNITS):
-                for unit, data in self._data(range(start, min(start + FED_ON_UNITS, last))):
-                    yield from state.feed(unit, data)
-                    if not wanted:
+        if self._is_sequential:
+            end = min(len(self._units.units), state.place + 1 + MOST_HELD_BACK)
+            for start in range(state.place + 1, end, FED_ON_UNITS):
+                for unit, data in self._data(range(start, min(start + FED_ON_UNITS, end))):
+                    if not state.awaits(last):
                         return
-        if wanted:
+                    yield from state.feed(unit, data)
+            if end < len(self._units.units):
+                state.forget(last)  # they show nothing
+        if state.awaits(last):
             yield from state.drain()
 
     def _data(self, units: Sequence[int]) -> Iterator[tuple[int, bytes]]:
