@@ -220,6 +220,15 @@ def test_no_gpu_is_said(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.remedy
 
 
+def test_a_gpu_is_torchcodecs_to_refuse_or_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torchcodec")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(DeviceUnavailableError) as caught:
+        reelseek.open_video(corpus.clip_path("b_frames.mp4"), device="cuda")
+    assert caught.value.backend == "torchcodec"
+
+
 def test_unknown_device_is_refused() -> None:
     with pytest.raises(DeviceUnavailableError, match="tpu"):
         reelseek.open_video(corpus.clip_path("b_frames.mp4"), device="tpu")

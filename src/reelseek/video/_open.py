@@ -12,7 +12,13 @@ from reelseek.errors import (
 )
 from reelseek.index import VideoTables, index_video, ready_tables
 from reelseek.video._video import Choice, Video
-from reelseek.video.backends import AUTO_ORDER, OpenRequest, backend_names, load_backend
+from reelseek.video.backends import (
+    AUTO_ORDER,
+    AUTO_ORDER_ON_GPU,
+    OpenRequest,
+    backend_names,
+    load_backend,
+)
 
 PIN = "REELSEEK_BACKEND"
 """Environment variable that names the backend for ``backend="auto"``."""
@@ -104,7 +110,7 @@ def _choose(request: OpenRequest, backend: str, origin: str) -> Choice:
     if backend != "auto":
         return Choice(backend, origin, request, load_backend(backend).open_decoder(request))
     refusals: list[str] = []
-    for name in AUTO_ORDER if request.device == "cpu" else AUTO_ORDER[:1]:
+    for name in AUTO_ORDER if request.device == "cpu" else AUTO_ORDER_ON_GPU:
         try:
             decoder = load_backend(name).open_decoder(request)
         except DeviceUnavailableError:

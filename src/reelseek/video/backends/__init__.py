@@ -1,10 +1,16 @@
 """The decoders, one module each behind one protocol and one registry."""
 
 from reelseek.video.backends._protocol import Backend, Decoder, OpenRequest, Targets, visits
-from reelseek.video.backends._registry import AUTO_ORDER, backend_names, load_backend
+from reelseek.video.backends._registry import (
+    AUTO_ORDER,
+    AUTO_ORDER_ON_GPU,
+    backend_names,
+    load_backend,
+)
 
 __all__ = [
     "AUTO_ORDER",
+    "AUTO_ORDER_ON_GPU",
     "Backend",
     "Decoder",
     "OpenRequest",

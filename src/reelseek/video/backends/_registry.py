@@ -26,7 +26,9 @@ _BACKENDS = {
 }
 
 AUTO_ORDER = ("indexed", "torchcodec", "pyav", "decord")
-"""The backends that ``backend="auto"`` tries, in order."""
+"""The backends that ``backend="auto"`` tries on the CPU, in order."""
+AUTO_ORDER_ON_GPU = ("torchcodec",)
+"""Those that it tries on any other device."""
 
 
 def backend_names() -> tuple[str, ...]:
