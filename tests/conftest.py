@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,17 @@ def skip_without(name: str, reason: str) -> None:
     if name in REQUIRED:
         pytest.fail(f"REELSEEK_REQUIRE names {name}, and {reason}")
     pytest.skip(reason)
+
+
+def needed(module: str) -> Any:
+    """A module that a whole test file needs; skips the file, or fails, as ``skip_without``."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as exc:
+        name = module.partition(".")[0]
+        if name in REQUIRED:
+            raise
+        pytest.skip(f"{name} isn't installed: {exc}", allow_module_level=True)
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ after ``$``. An HTML comment ``<!-- not run: why -->`` before a block leaves it 
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -40,6 +41,9 @@ def commands(document: Path) -> Iterator[tuple[int, str]]:
                 yield line, row[2:]
 
 
+WITH_PYTHON = [document for document in DOCUMENTS if any(blocks(document, "python"))]
+
+
 def environment() -> dict[str, str]:
     """The environment in which a reader would run the commands, with .venv/bin first."""
     beside = str(Path(sys.executable).parent)
@@ -53,12 +57,11 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", WITH_PYTHON, ids=lambda path: path.name)
 def test_python_snippets_run(document: Path, place: Path) -> None:
-    pytest.importorskip("torch") if "torch" not in os.environ.get("REELSEEK_REQUIRE", "") else None
+    if importlib.util.find_spec("torch") is None:
+        skip_without("torch", "torch isn't installed")
     parts = [f"# line {line}\n{body}" for line, body in blocks(document, "python")]
-    if not parts:
-        pytest.skip("no Python in it")
     script = place / "snippets.py"
     body = "\n".join(parts)
     script.write_text(body)
@@ -85,9 +88,7 @@ def test_console_commands_run(document: Path, line: int, command: str, place: Pa
     expected = int(found[1]) if (found := EXIT_STATUS.search(command)) else 0
     if "demo" in command or "bench" in command:
         for package in ("torch", "matplotlib"):
-            try:
-                __import__(package)
-            except ImportError:
+            if importlib.util.find_spec(package) is None:
                 skip_without(package, f"{package} isn't installed")
     done = subprocess.run(
         ["bash", "-c", command],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 from pathlib import Path
@@ -156,9 +157,7 @@ def test_json_has_a_schema_and_the_picture(reelseek_command: Run) -> None:
 
 @pytest.mark.parametrize("name", ["av1_default.mp4", "av1_g2.mp4", "b_frames.mp4", "mpeg4.mp4"])
 def test_the_picture_is_a_png(name: str, reelseek_command: Run, tmp_path: Path) -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
+    if importlib.util.find_spec("matplotlib") is None:
         skip_without("matplotlib", "matplotlib isn't installed")
     out = tmp_path / "gop.png"
     lines_of(reelseek_command, clip_path(name), 3, 40, "--out", out)

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reelseek
 from reelseek.datasets import Dataset
 from reelseek.errors import FeatureNotFoundError, SampleIndexError, UnknownBackendError
+from tests.conftest import needed
 from tests.datasets.conftest import need_backend
 from tests.datasets.makers import (
     HEIGHT,
@@ -28,6 +28,8 @@ from tests.datasets.makers import (
     numbers,
     shown,
 )
+
+torch = needed("torch")
 
 NUM_ROWS = sum(SPEC.lengths)
 CAMERAS = "observation.images.*"

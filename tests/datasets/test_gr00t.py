@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-import torch
 
 import reelseek
 from reelseek.datasets import Dataset
 from reelseek.errors import DatasetFormatError
+from tests.conftest import needed
 from tests.datasets.makers import (
     SPEC,
     TASKS,
@@ -22,6 +22,8 @@ from tests.datasets.makers import (
     with_column,
     write_json,
 )
+
+torch = needed("torch")
 
 
 def opened(roots: dict[str, Path], **options: Any) -> Dataset:

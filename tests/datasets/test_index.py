@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch.utils.data import DataLoader
 
 import reelseek
 from reelseek.datasets import Dataset
 from reelseek.index import build_index
 from reelseek.video import _open as opening
+from tests.conftest import needed
 from tests.datasets import makers
 from tests.datasets.makers import TOP, v2_video
+
+torch = needed("torch")
+DataLoader = needed("torch.utils.data").DataLoader
 
 DELTAS = {"observation.images.*": [-1, 0, 3], "action": range(4)}
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 import reelseek
 from reelseek.native import activate
-from tests.conftest import skip_without
+from tests.conftest import needed, skip_without
 from tests.datasets.makers import SPEC, TOP, make_v30
+
+torch = needed("torch")
 
 OPERATORS = ("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
              "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")  # fmt: skip

@@ -9,11 +9,13 @@ from typing import Any
 import av
 import numpy as np
 import pytest
-import torch
 from av.video.reformatter import Interpolation, VideoReformatter
 from numpy.typing import NDArray
 
 import reelseek
+from tests.conftest import needed
+
+torch = needed("torch")
 
 V21, V30 = "aloha3cam_v21_128", "aloha3cam_v30_128"
 VARIANTS = ("av1_default", "av1_g20", "h264_default", "h264_g2", "hevc_default", "vp9_default")

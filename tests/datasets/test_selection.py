@@ -75,7 +75,8 @@ def test_no_such_camera_lists_those_there_are(root: Path, cameras: list[str]) ->
 @pytest.mark.parametrize("deltas", ["delta_indices", "delta_timestamps"])
 def test_no_such_feature_lists_those_there_are(root: Path, deltas: str) -> None:
     with pytest.raises(FeatureNotFoundError, match=r"no feature 'actoin'.*action, "):
-        reelseek.open_dataset(root, **{deltas: {"actoin": [0]}})  # type: ignore[arg-type]
+        options: dict[str, Any] = {deltas: {"actoin": [0]}}
+        reelseek.open_dataset(root, **options)
 
 
 # Episodes

@@ -15,15 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from torch.utils.data import DataLoader
 
 import reelseek
 from reelseek.datasets import Dataset
 from reelseek.errors import VideoNotFoundError
+from tests.conftest import needed
 from tests.corpus import clip_path
 from tests.datasets.conftest import need_backend
 from tests.datasets.makers import TOP, WRIST, numbers, shown, v2_video
+
+torch = needed("torch")
+DataLoader = needed("torch.utils.data").DataLoader
 
 DELTAS = {"observation.images.*": [-1, 0, 3], "action": range(4)}
 BACKENDS = ("indexed", "torchcodec", "pyav")
@@ -50,7 +52,7 @@ def opened(root: Path, backend: str, **options: Any) -> Dataset:
     return reelseek.open_dataset(root, backend=backend, delta_indices=DELTAS, **options)
 
 
-def loader(ds: Dataset, start_method: str, workers: int = 2, **options: Any) -> DataLoader[Any]:
+def loader(ds: Dataset, start_method: str, workers: int = 2, **options: Any) -> Any:
     return DataLoader(
         ds,
         batch_size=4,

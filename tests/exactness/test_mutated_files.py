@@ -77,10 +77,10 @@ def _check(clip: str, mutations: list[tuple[int, float, bytes]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"mutated{Path(clip).suffix}"
         path.write_bytes(data)
-        started = time.monotonic()
+        started, before = time.monotonic(), _resident_megabytes()
         shown = _read_some(path)
         assert time.monotonic() - started < SECONDS
-        assert _resident_megabytes() < _before + MEGABYTES
+        assert _resident_megabytes() < before + MEGABYTES
         if shown and clip not in UNALARMED:
             _assert_right(path, clip, shown)
 
@@ -119,8 +119,6 @@ def _resident_megabytes() -> int:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") >> 20
 
-
-_before = _resident_megabytes()
 
 DRAWN = {
     "clip": st.sampled_from(CLIPS),

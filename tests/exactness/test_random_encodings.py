@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import reelseek
 from reelseek.errors import UnsupportedVideoError, VideoError
-from reelseek.index._build import index_video_and_units, table_of
+from reelseek.index._build import index_tables, table_of
 from reelseek.index._demux import demux
 from reelseek.index._mp4_tables import read_sample_tables
 from reelseek.index._plan import plan_frames
@@ -88,7 +88,7 @@ def _check_encoding(encoder: str, suffix: str, trim: float, seed: int) -> None:
         displayed = oracle.decode(str(path))
         _check_reads(path, displayed, rng)
         _check_tables(path)
-        _table, units = index_video_and_units(str(path))
+        units = index_tables(str(path)).units
         if isinstance(units, UnitTable):
             _check_units(units, path)
             _check_plan(units, path, rng)
@@ -164,7 +164,7 @@ def _decoded(table: UnitTable, data: bytes, units: list[int]) -> bytes | None:
     """The picture that the last of these units gives; None where it can't be decoded."""
     import av
 
-    state = CodecState(table.codec, table.configuration, 1)
+    state = CodecState(table.codec, table.configuration)
     head = b"\x12\0" + table.configuration
     pictures: list[Any] = []
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Mapping
 from typing import ClassVar
@@ -169,4 +170,4 @@ def _define_operators_of_torchvision() -> None:
             boxes = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
             torch.library.define("torchvision::nms", boxes)
             torch.library.define("torchvision::qnms", boxes)
-        import torchvision  # noqa: F401  its image extension warns that it doesn't load
+        importlib.import_module("torchvision")  # its image extension warns that it doesn't load

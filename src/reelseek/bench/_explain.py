@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from reelseek.errors import FrameIndexError
-from reelseek.index import FrameTable, index_video
+from reelseek.index import FrameTable, index_tables
 from reelseek.index._gop import GopUnit, find_existing_shown, gop_span, read_units
 from reelseek.index._plan import Run, plan_frames
-from reelseek.index._unit_build import build_units
 from reelseek.index._units import Pruning, UnitTable
 from reelseek.video.backends import OpenRequest
 from reelseek.video.backends._indexed import IndexedDecoder
@@ -146,9 +145,9 @@ def explain(path: str | os.PathLike[str], frames: Sequence[int]) -> Explanation:
         VideoError: The file can't be read.
     """
     path = os.path.abspath(os.fspath(path))
-    table = index_video(path)
+    tables = index_tables(path)
+    table, units = tables.frames, tables.units
     wanted = [_checked(path, frame, len(table)) for frame in frames]
-    units = build_units(path, table)
     if isinstance(units, str):
         return _by_another_backend(path, table, units, wanted)
     price = _Price(path, table, units)

@@ -16,16 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.errors import DecodeError, UnsupportedVideoError
-from reelseek.index import index_video
+from reelseek.index import index_tables
 from reelseek.index._plan import Run, plan_frames
 from reelseek.index._source import pyav_major
-from reelseek.index._unit_build import build_units
 from reelseek.index._units import Pruning
 from reelseek.video.backends._contexts import borrow
+from reelseek.video.backends._indexed import TEMPORAL_DELIMITER
 
 NAME = "floor"
 USAGE = "only the needed units, as packets in memory: decode, convert, nothing else"
-TEMPORAL_DELIMITER = b"\x12\x00"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +49,8 @@ class FloorReader:
         from av.video.reformatter import Interpolation, VideoReformatter
 
         self._path = path
-        self._stream = (table := index_video(path)).stream
-        units = build_units(path, table)
+        tables = index_tables(path)
+        self._stream, units = tables.frames.stream, tables.units
         if isinstance(units, str):
             raise UnsupportedVideoError(units, path=path)
         self._units = units
@@ -100,7 +99,7 @@ class FloorReader:
         return _Work(packets, rows)
 
     def _decode(self, work: _Work, pixels: NDArray[np.uint8]) -> None:
-        state = borrow(self._units.codec, self._units.configuration, 1)
+        state = borrow(self._units.codec, self._units.configuration)
         state.reset(self)
         decode = state._context.decode  # without the engine's bookkeeping in CodecState.feed
         rows, missing = work.rows, len(work.rows)

@@ -7,7 +7,7 @@ one. Everything else is left to that reader, whose result this one must equal.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,8 +128,8 @@ def _walk(
         if len(packet) == 0:
             columns = [np.concatenate(column) for column in zip(*steps, strict=True)]
             order = np.lexsort((columns[2], columns[0]))
-            found: Any = tuple(column[order] for column in columns)
-            return found  # type: ignore[no-any-return]
+            frames, kind, head, payload, tail = (column[order] for column in columns)
+            return frames, kind, head, payload, tail
     return None
 
 

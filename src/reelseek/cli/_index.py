@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -67,7 +68,7 @@ def _verified(path: str, report: IndexReport, workers: int) -> list[Verdict]:
     from reelseek.index import Sidecar
 
     path = os.path.abspath(path)
-    folder = path if os.path.isdir(path) else os.path.dirname(path)  # noqa: PTH112, PTH120
+    folder = path if Path(path).is_dir() else str(Path(path).parent)
     sidecar = Sidecar(report.path, folder)
     files = [os.path.join(folder, os.fsdecode(head.path)) for head, _record in sidecar.records()]
 

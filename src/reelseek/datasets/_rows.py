@@ -103,11 +103,8 @@ class RowStore:
         _check(columns, span, episode)
         return Rows(position, episode, span.path, columns)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"layout": self._layout, "unused": self._unused}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RowStore, (self._layout, self._unused)
 
 
 def _check(columns: dict[str, NDArray[Any]], span: RowSpan, episode: int) -> None:

@@ -1,11 +1,11 @@
 """Where each frame of a video is: its time, and the key frame from which it is decoded."""
 
-from reelseek.index._build import index_video
+from reelseek.index._build import index_tables, index_video
 from reelseek.index._build_index import Failure, IndexReport, build_index
 from reelseek.index._ready import DatasetIndex, ready_tables
 from reelseek.index._sidecar import Sidecar
 from reelseek.index._table import NO_PTS, FrameTable
-from reelseek.index._video_tables import VideoTables, index_tables
+from reelseek.index._video_tables import VideoTables
 
 __all__ = [
     "NO_PTS",

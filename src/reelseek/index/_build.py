@@ -20,7 +20,7 @@ from reelseek.index._packets import NO_ORDER, UNEVEN, Packets
 from reelseek.index._source import check_is_file
 from reelseek.index._table import NO_PTS, FrameTable
 from reelseek.index._unit_build import build_units, units_of_frames
-from reelseek.index._units import UnitTable
+from reelseek.index._video_tables import VideoTables
 from reelseek.types import StreamInfo
 
 ONE_PACKET_ONE_FRAME = frozenset({"h264", "hevc", "av1", "vp8", "vp9", "mjpeg", "png", "ffv1"})
@@ -52,16 +52,16 @@ def index_video(path: str) -> FrameTable:
     return table_of(path, *_packets_of(path))
 
 
-def index_video_and_units(path: str) -> tuple[FrameTable, UnitTable | str]:
+def index_tables(path: str) -> VideoTables:
     """The frame table, and the units or why the file can't be read by them.
 
-    Cheaper than ``index_video`` and ``build_units`` one after the other; raises as the former.
+    Raises as ``index_video``.
     """
     info, packets = _packets_of(path)
     table = table_of(path, info, packets)
     if packets.av1_frames is not None and table.is_seekable and np.all(table.entry >= 0):
-        return table, units_of_frames(packets.av1_frames, table)
-    return table, build_units(path, table)
+        return VideoTables(table, units_of_frames(packets.av1_frames, table))
+    return VideoTables(table, build_units(path, table))
 
 
 def _packets_of(path: str) -> tuple[StreamInfo, Packets]:

@@ -101,7 +101,7 @@ class SidecarWriter:
         self._file.flush()
         data = self._partial.read_bytes() if self._partial.stat().st_size > HEADER_BYTES else b""
         end = HEADER_BYTES
-        for position, kind, payload, end in _whole_records(data):  # noqa: B007
+        for position, kind, payload, end in _whole_records(data):  # noqa: B007 - read below
             if kind == FACTS:
                 self._facts[payload] = position
                 continue

@@ -77,16 +77,7 @@ def _of_frames(path: str, table: FrameTable) -> UnitTable | str:
     starts = np.array(first_unit, np.int64)
     # Each packet shows one frame: the p-th shown unit is packet p's.
     of_frame, entry = shown[table.decode_position], starts[table.entry]
-    return UnitTable(
-        units=units,
-        of_frame=of_frame,
-        entry_of_frame=entry,
-        entry_of_unit=_entry_of_unit(len(units), of_frame, entry),
-        pruning=Pruning.SLOTS,
-        pruning_reason="",
-        codec="av1",
-        configuration=found.sequence_bytes,
-    )
+    return _by_slots(units, of_frame, entry, found.sequence_bytes)
 
 
 def _all_frames(path: str, table: FrameTable) -> UnitTable | None:
@@ -111,6 +102,15 @@ def units_of_frames(frames: Av1Frames, table: FrameTable) -> UnitTable:
     units["reads"], units["writes"], units["flags"] = frames.reads, frames.writes, flags
     of_frame = np.flatnonzero(frames.is_shown)[table.decode_position]
     entry = first[table.entry]
+    return _by_slots(units, of_frame, entry, frames.sequence_bytes)
+
+
+def _by_slots(
+    units: NDArray[np.void],
+    of_frame: NDArray[np.int64],
+    entry: NDArray[np.int64],
+    sequence_bytes: bytes,
+) -> UnitTable:
     return UnitTable(
         units=units,
         of_frame=of_frame,
@@ -119,7 +119,7 @@ def units_of_frames(frames: Av1Frames, table: FrameTable) -> UnitTable:
         pruning=Pruning.SLOTS,
         pruning_reason="",
         codec="av1",
-        configuration=frames.sequence_bytes,
+        configuration=sequence_bytes,
     )
 
 

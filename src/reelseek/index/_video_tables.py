@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reelseek.index._build import index_video
 from reelseek.index._table import FrameTable
-from reelseek.index._unit_build import build_units
 from reelseek.index._units import UnitTable
 
 
@@ -16,12 +14,5 @@ class VideoTables:
 
     frames: FrameTable
     """What frame numbers mean for this file."""
-    units: UnitTable | str | None
-    """Where its units are and what they refer to; or why it can't be read by them; None where
-    that wasn't looked at yet."""
-
-
-def index_tables(path: str) -> VideoTables:
-    """Index a file fully; errors as of ``index_video``."""
-    frames = index_video(path)
-    return VideoTables(frames, build_units(path, frames))
+    units: UnitTable | str
+    """Where its units are and what they refer to; or why it can't be read by them."""

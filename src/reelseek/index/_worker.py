@@ -18,8 +18,8 @@ LENGTH = struct.Struct("<I")
 def index_file(folder: str, relative: bytes) -> Any:
     """A file's record (VideoRecord), or what is wrong with it, as text."""
     from reelseek.errors import ReelseekError
+    from reelseek.index._build import index_tables
     from reelseek.index._video_record import write_record
-    from reelseek.index._video_tables import index_tables
 
     path = os.path.join(folder, os.fsdecode(relative))
     try:

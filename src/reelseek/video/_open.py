@@ -10,7 +10,7 @@ from reelseek.errors import (
     UnknownBackendError,
     UnsupportedVideoError,
 )
-from reelseek.index import VideoTables, index_video, ready_tables
+from reelseek.index import VideoTables, index_tables, index_video, ready_tables
 from reelseek.video._video import Choice, Video
 from reelseek.video.backends import (
     AUTO_ORDER,
@@ -39,8 +39,8 @@ def open_video(
             torchcodec, pyav and decord that can keep frame numbers exact for this file;
             the environment variable REELSEEK_BACKEND names another choice.
         device: ``cpu``, ``cuda`` or ``cuda:N``. Only torchcodec decodes on a GPU.
-        threads: Threads that the decoder may use; 0 lets FFmpeg choose. One is the fastest on
-            small frames.
+        threads: Threads that the decoder may use; 0 lets FFmpeg choose. The indexed engine uses
+            one, whatever is allowed, which is the fastest on small frames.
 
     Returns:
         A reader to be used in a ``with`` statement. It can be pickled and used after a fork.
@@ -86,10 +86,14 @@ def open_with_tables(
     if threads < 0:
         raise ValueError(f"threads={threads}: give 0 (FFmpeg chooses) or more")
     backend, origin = _pinned(backend)
-    if tables is None:
-        tables = ready_tables(path) or VideoTables(index_video(path), None)
-    request = OpenRequest(path, tables.frames, device, threads, tables.units)
-    return Video(path, tables.frames, _choose(request, backend, origin))
+    tables = tables or ready_tables(path)
+    if tables is None and device == "cpu" and backend in ("auto", "indexed"):
+        tables = index_tables(path)
+    if tables is not None:
+        request = OpenRequest(path, tables.frames, device, threads, tables.units)
+    else:  # no unit is asked for
+        request = OpenRequest(path, index_video(path), device, threads)
+    return Video(path, request.table, _choose(request, backend, origin))
 
 
 def _pinned(backend: str) -> tuple[str, str]:

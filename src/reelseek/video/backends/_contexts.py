@@ -2,11 +2,14 @@
 
 A context belongs to no file: after a reset it decodes any stream of the same configuration. That
 is what makes the first read of a file cost as much as the next one.
+
+A context has no threads of its own. PyAV lends a decoder the packet's Python bytes, and giving
+them back takes the interpreter's lock: a decoder's thread that does so while the interpreter
+resets the decoder waits for it for ever, and it for the thread.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import threading
 from collections import OrderedDict
@@ -24,12 +27,8 @@ PUTS_OUT_AT_ONCE = frozenset({"av1", "vp8", "vp9"})
 class CodecState:
     """A codec context, and which units of which file it has been fed since its reset."""
 
-    def __init__(self, codec: str, configuration: bytes, threads: int) -> None:
-        self.codec = codec
-        self._pid = os.getpid()
-        self._context: Any = None
-        self._options = (codec, configuration, threads)
-        self._context = self._opened()
+    def __init__(self, codec: str, configuration: bytes) -> None:
+        self._context = self._opened(codec, configuration)
         self._decode = self._context.decode
         self.holder: object = None
         """Whose units it was fed last."""
@@ -43,23 +42,16 @@ class CodecState:
         """Pictures that came out before they were asked for, in display order."""
         self.damaged: set[int] = set()
         """The units whose picture the decoder had to invent in parts."""
-        self.holds_back = threads != 1 or codec not in PUTS_OUT_AT_ONCE
+        self.holds_back = codec not in PUTS_OUT_AT_ONCE
         """True where a picture may come out later than its unit goes in."""
 
-    def __del__(self) -> None:
-        # A context's threads don't follow a fork. Freeing it in the child would wait for them for
-        # ever, so it stays: the child has the parent's memory for it in any case.
-        if os.getpid() != self._pid:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._context))
-
-    def _opened(self) -> Any:
+    def _opened(self, codec: str, configuration: bytes) -> Any:
         import av
 
-        codec, configuration, threads = self._options
         context: Any = av.CodecContext.create(DECODER_NAMES.get(codec, codec), "r")
         if codec != "av1":  # in AV1 the sequence header goes before the first unit
             context.extradata = configuration
-        context.thread_count = threads
+        context.thread_count = 1
         # Damage is reported, not concealed: what is concealed depends on where decoding started.
         # strict: H.264 that doesn't say how far it reorders gets the longest delay, for otherwise
         # FFmpeg guesses a short one, and drops the pictures that come too late for it.
@@ -105,19 +97,23 @@ class _Kept(threading.local):
     """The contexts of one thread, the last used at the end."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew, as a process does that was forked."""
         self.pid = os.getpid()
-        self.states: OrderedDict[tuple[str, bytes, int], CodecState] = OrderedDict()
+        self.states: OrderedDict[tuple[str, bytes], CodecState] = OrderedDict()
 
 
 _kept = _Kept()
 
 
-def borrow(codec: str, configuration: bytes, threads: int) -> CodecState:
+def borrow(codec: str, configuration: bytes) -> CodecState:
     """The thread's context for this configuration, made where there is none."""
     if _kept.pid != os.getpid():
-        _kept.__init__()  # type: ignore[misc]
-    key = (codec, b"" if codec == "av1" else configuration, threads)
-    state = _kept.states.pop(key, None) or CodecState(codec, configuration, threads)
+        _kept.forget()
+    key = (codec, b"" if codec == "av1" else configuration)
+    state = _kept.states.pop(key, None) or CodecState(codec, configuration)
     _kept.states[key] = state
     while len(_kept.states) > KEPT_PER_THREAD:
         _kept.states.popitem(last=False)

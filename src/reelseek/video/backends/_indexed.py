@@ -12,7 +12,6 @@ from typing import Any
 
 from reelseek.errors import (
     CorruptVideoError,
-    DecodeError,
     DeviceUnavailableError,
     UnsupportedVideoError,
     VideoNotFoundError,
@@ -22,6 +21,7 @@ from reelseek.index._plan import Run, plan_frames
 from reelseek.index._unit_build import build_units
 from reelseek.index._units import Pruning, UnitTable
 from reelseek.video.backends._contexts import CodecState, borrow, drop, is_ffmpeg_error
+from reelseek.video.backends._faults import invented, passed, unreadable
 from reelseek.video.backends._protocol import OpenRequest, Targets
 from reelseek.video.backends._rgb import RgbWriter
 
@@ -95,21 +95,15 @@ class IndexedDecoder:
         self._last_frame = max(places)
         state = run = None
         try:
-            state = borrow(self._units.codec, self._units.configuration, self._request.threads)
+            state = borrow(self._units.codec, self._units.configuration)
             for run in plan_frames(self._units, places):
                 self._decode(run, state, places, out)
         except BaseException as exc:
             if state is not None:
                 drop(state)
             if is_ffmpeg_error(exc):
-                raise CorruptVideoError(
-                    "the decoder can't read the data on the way to this frame",
-                    remedy="Copy the file again from its source, or leave the episode out",
-                    path=self._request.path,
-                    frame=min(places) if run is None else run.frames[0],
-                    backend=NAME,
-                    detail=str(exc),
-                ) from exc
+                frame = min(places) if run is None else run.frames[0]
+                raise unreadable(self._request.path, frame, NAME, str(exc)) from exc
             raise
 
     def close(self) -> None:
@@ -136,11 +130,11 @@ class IndexedDecoder:
             elif not wanted and self._is_sequential:
                 state.early.append(picture)
         if wanted:
-            raise self._passed(min(wanted.values()))
+            raise passed(self._request.path, min(wanted.values()), NAME)
         # A damaged picture may come out after those that refer to it: what has come out is right
         # only where all that went in before it is.
         if state.damaged and min(state.damaged) <= last:
-            raise self._corrupt(run.targets[last])
+            raise invented(self._request.path, run.targets[last], NAME)
 
     def _decode_at_once(
         self, run: Run, state: CodecState, places: dict[int, list[int]], out: Targets
@@ -150,16 +144,16 @@ class IndexedDecoder:
         for unit, data in self._data(self._units_to_feed(run, state)):
             pictures = state.feed(unit, data)
             if any(picture.is_corrupt for picture in pictures):
-                raise self._corrupt(min(targets.values()))
+                raise invented(self._request.path, min(targets.values()), NAME)
             if unit in targets:
                 frame = targets[unit]
                 if len(pictures) != 1 or pictures[0].pts != unit:
-                    raise self._passed(frame)
+                    raise passed(self._request.path, frame, NAME)
                 self._write(frame, pictures[0], places[frame], out)
 
     def _write(self, frame: int, picture: Any, places: Sequence[int], out: Targets) -> None:
         if picture.is_corrupt:
-            raise self._corrupt(frame)
+            raise invented(self._request.path, frame, NAME)
         first = out[places[0]]
         self._writer.write(frame, picture, first)
         for place in places[1:]:
@@ -242,22 +236,3 @@ class IndexedDecoder:
                 backend=NAME,
                 detail=exc.strerror or "",
             ) from exc
-
-    def _passed(self, frame: int) -> DecodeError:
-        return DecodeError(
-            "the decoder passed this frame without returning it",
-            remedy="The file is damaged there, or its index is: copy it again, or run "
-            "`reelseek probe` on it",
-            path=self._request.path,
-            frame=frame,
-            backend=NAME,
-        )
-
-    def _corrupt(self, frame: int) -> CorruptVideoError:
-        return CorruptVideoError(
-            "the decoder had to invent parts of this frame",
-            remedy="Copy the file again from its source, or leave the episode out",
-            path=self._request.path,
-            frame=frame,
-            backend=NAME,
-        )

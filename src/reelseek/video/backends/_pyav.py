@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from reelseek.errors import CorruptVideoError, DecodeError, DeviceUnavailableError
+from reelseek.errors import DeviceUnavailableError
 from reelseek.index import NO_PTS, FrameTable
 from reelseek.index._source import best_video_stream, open_container
+from reelseek.video.backends._faults import invented, passed, unreadable
 from reelseek.video.backends._protocol import OpenRequest, Targets, visits
 from reelseek.video.backends._rgb import RgbWriter
 
@@ -92,14 +93,7 @@ class PyavDecoder:
                 self._seek(frame)
             return self._next_until(frame)
         except av.error.FFmpegError as exc:
-            raise CorruptVideoError(
-                "the decoder can't read the data on the way to this frame",
-                remedy="Copy the file again from its source, or leave the episode out",
-                path=self._request.path,
-                frame=frame,
-                backend=NAME,
-                detail=str(exc),
-            ) from exc
+            raise unreadable(self._request.path, frame, NAME, str(exc)) from exc
 
     def _reaches(self, frame: int) -> bool:
         """True where decoding on gives the frame at no more cost than seeking to it."""
@@ -146,14 +140,7 @@ class PyavDecoder:
                 return picture
             if number > frame:
                 break
-        raise DecodeError(
-            "the decoder passed this frame without returning it",
-            remedy="The file is damaged there, or its index is: copy it again, or run "
-            "`reelseek probe` on it",
-            path=self._request.path,
-            frame=frame,
-            backend=NAME,
-        )
+        raise passed(self._request.path, frame, NAME)
 
     def _number_of(self, picture: Any) -> int:
         """A decoded picture's number in display order; -1 for one that isn't displayed."""
@@ -167,13 +154,7 @@ class PyavDecoder:
 
     def _check(self, picture: Any, frame: int) -> None:
         if picture.is_corrupt:
-            raise CorruptVideoError(
-                "the decoder had to invent parts of this frame",
-                remedy="Copy the file again from its source, or leave the episode out",
-                path=self._request.path,
-                frame=frame,
-                backend=NAME,
-            )
+            raise invented(self._request.path, frame, NAME)
 
 
 def _decoded(packets: Iterator[Any]) -> Iterator[Any]:
