@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,12 @@ def skip_without(name: str, reason: str) -> None:
     if name in REQUIRED:
         pytest.fail(f"REELSEEK_REQUIRE names {name}, and {reason}")
     pytest.skip(reason)
+
+
+def needs(module: str) -> None:
+    """Skip the test, or fail it as ``skip_without`` does, where a module isn't installed."""
+    if importlib.util.find_spec(module) is None:
+        skip_without(module, f"{module} isn't installed")
 
 
 def needed(module: str) -> Any:

@@ -22,6 +22,7 @@ from reelseek.errors import (
     VideoNotFoundError,
 )
 from tests import corpus
+from tests.conftest import needs
 
 PLAYLIST = "#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:4,\n{}\n#EXT-X-ENDLIST\n"
 SCRIPT = "ffconcat version 1.0\nfile '{}'\n"
@@ -113,7 +114,9 @@ def test_name_that_ffmpeg_could_take_for_something_else_is_a_file(
 ) -> None:
     path = tmp_path / name
     path.write_bytes(corpus.clip_path("b_frames.mp4").read_bytes())
-    for backend in ("pyav", "torchcodec"):
+    for backend in ("indexed", "pyav", "torchcodec"):
+        if backend == "torchcodec":
+            needs("torchcodec")
         with reelseek.open_video(path, backend=backend) as video:
             assert corpus.number_shown(video[7].numpy()) == 7
 
@@ -136,12 +139,14 @@ def test_auto_takes_the_indexed_engine_and_says_so() -> None:
 
 
 def test_auto_takes_torchcodec_where_pieces_cannot_be_fed_and_says_why() -> None:
+    needs("torchcodec")
     with reelseek.open_video(corpus.clip_path("mpeg4.mp4")) as video:
         assert video.info.backend == "torchcodec"
         assert video.info.backend_reason.startswith("not indexed: it isn't known how to feed mpeg4")
 
 
 def test_auto_takes_pyav_where_no_other_can_and_says_why() -> None:
+    needs("torchcodec")
     with reelseek.open_video(corpus.clip_path("joined.mp4")) as video:
         assert video.info.backend == "pyav"
         assert "not torchcodec: it finds frames by timestamp" in video.info.backend_reason
@@ -187,6 +192,7 @@ def test_unknown_backend_in_the_environment_is_said_to_be_there(
 
 
 def test_backend_asked_for_is_not_replaced() -> None:
+    needs("decord")
     with pytest.raises(UnsupportedVideoError) as caught:
         reelseek.open_video(corpus.clip_path("av1_g2.mp4"), backend="decord")
     assert caught.value.backend == "decord"
@@ -213,7 +219,9 @@ def test_backend_that_is_not_installed_says_how_to_install_it(
 
 @pytest.mark.parametrize("backend", ["auto", *reelseek.backend_names()])
 def test_no_gpu_is_said(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = pytest.importorskip("torch")
+    needs("torch")
+    import torch
+
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises((DeviceUnavailableError, BackendUnavailableError)) as caught:
         reelseek.open_video(corpus.clip_path("b_frames.mp4"), backend=backend, device="cuda")
@@ -221,8 +229,9 @@ def test_no_gpu_is_said(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_gpu_is_torchcodecs_to_refuse_or_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("torchcodec")
+    needs("torchcodec")
+    import torch
+
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(DeviceUnavailableError) as caught:
         reelseek.open_video(corpus.clip_path("b_frames.mp4"), device="cuda")
@@ -230,6 +239,7 @@ def test_a_gpu_is_torchcodecs_to_refuse_or_use(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_unknown_device_is_refused() -> None:
+    needs("torchcodec")
     with pytest.raises(DeviceUnavailableError, match="tpu"):
         reelseek.open_video(corpus.clip_path("b_frames.mp4"), device="tpu")
 
@@ -240,8 +250,10 @@ def test_negative_threads_are_refused() -> None:
 
 
 @pytest.mark.parametrize("threads", [0, 1, 3])
-@pytest.mark.parametrize("backend", ["pyav", "torchcodec"])
+@pytest.mark.parametrize("backend", ["indexed", "pyav", "torchcodec"])
 def test_threads_change_no_frame(backend: str, threads: int) -> None:
+    if backend == "torchcodec":
+        needs("torchcodec")
     path = corpus.clip_path("b_pyramid_8.mp4")
     with reelseek.open_video(path, backend=backend, threads=threads) as video:
         for frame in (100, 3, 59, 60, 119):

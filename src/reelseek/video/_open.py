@@ -14,7 +14,7 @@ from reelseek.index import VideoTables, index_tables, index_video, ready_tables
 from reelseek.video._video import Choice, Video
 from reelseek.video.backends import (
     AUTO_ORDER,
-    AUTO_ORDER_ON_GPU,
+    ON_GPU,
     OpenRequest,
     backend_names,
     load_backend,
@@ -85,7 +85,7 @@ def open_with_tables(
     """
     if threads < 0:
         raise ValueError(f"threads={threads}: give 0 (FFmpeg chooses) or more")
-    backend, origin = _pinned(backend)
+    backend, origin = _pinned(backend, device)
     tables = tables or ready_tables(path)
     if tables is None and device == "cpu" and backend in ("auto", "indexed"):
         tables = index_tables(path)
@@ -96,7 +96,7 @@ def open_with_tables(
     return Video(path, request.table, _choose(request, backend, origin))
 
 
-def _pinned(backend: str) -> tuple[str, str]:
+def _pinned(backend: str, device: str) -> tuple[str, str]:
     """The backend asked for, and by what."""
     origin = "asked for"
     if backend == "auto" and os.environ.get(PIN):
@@ -106,6 +106,8 @@ def _pinned(backend: str) -> tuple[str, str]:
             f"no backend {backend!r} ({origin})",
             remedy=f"Choose one of: auto, {', '.join(backend_names())}",
         )
+    if backend == "auto" and device != "cpu":
+        return ON_GPU, f"the only one for {device}"
     return backend, origin
 
 
@@ -114,7 +116,7 @@ def _choose(request: OpenRequest, backend: str, origin: str) -> Choice:
     if backend != "auto":
         return Choice(backend, origin, request, load_backend(backend).open_decoder(request))
     refusals: list[str] = []
-    for name in AUTO_ORDER if request.device == "cpu" else AUTO_ORDER_ON_GPU:
+    for name in AUTO_ORDER:
         try:
             decoder = load_backend(name).open_decoder(request)
         except DeviceUnavailableError:

@@ -3,14 +3,14 @@
 from reelseek.video.backends._protocol import Backend, Decoder, OpenRequest, Targets, visits
 from reelseek.video.backends._registry import (
     AUTO_ORDER,
-    AUTO_ORDER_ON_GPU,
+    ON_GPU,
     backend_names,
     load_backend,
 )
 
 __all__ = [
     "AUTO_ORDER",
-    "AUTO_ORDER_ON_GPU",
+    "ON_GPU",
     "Backend",
     "Decoder",
     "OpenRequest",

@@ -27,8 +27,8 @@ _BACKENDS = {
 
 AUTO_ORDER = ("indexed", "torchcodec", "pyav", "decord")
 """The backends that ``backend="auto"`` tries on the CPU, in order."""
-AUTO_ORDER_ON_GPU = ("torchcodec",)
-"""Those that it tries on any other device."""
+ON_GPU = "torchcodec"
+"""The one backend that decodes on any other device."""
 
 
 def backend_names() -> tuple[str, ...]:
