@@ -64,6 +64,7 @@ def test_samples_are_the_same_and_no_video_is_looked_into(
     indexed: tuple[Path, list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opening, "index_video", refuse)
+    monkeypatch.setattr(opening, "index_tables", refuse)
     root, expected = indexed
     ds = opened(root)
     assert_equal(samples(ds), expected)

@@ -14,7 +14,14 @@ import pytest
 
 import reelseek
 from reelseek.errors import DatasetNotFoundError, VideoNotFoundError
-from reelseek.index import DatasetIndex, FrameTable, IndexReport, Sidecar, build_index, index_tables
+from reelseek.index import (
+    DatasetIndex,
+    IndexReport,
+    Sidecar,
+    VideoTables,
+    build_index,
+    index_tables,
+)
 from reelseek.index import _worker as worker
 from reelseek.video import _open as opening
 from reelseek.video._open import open_with_tables
@@ -192,11 +199,11 @@ def test_video_is_opened_by_its_own_index_while_that_is_fresh(
     build_index(video)
     looked_into = []
 
-    def look_into(path: str) -> FrameTable:
+    def look_into(path: str) -> VideoTables:
         looked_into.append(path)
-        return index_tables(path).frames
+        return index_tables(path)
 
-    monkeypatch.setattr(opening, "index_video", look_into)
+    monkeypatch.setattr(opening, "index_tables", look_into)
     for _ in range(2):
         with reelseek.open_video(video) as opened:
             assert opened.info.backend == "indexed"
