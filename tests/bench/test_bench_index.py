@@ -39,6 +39,6 @@ def test_memory_counts_each_array_once() -> None:
     tables = index_tables(str(clip_path("b_frames.mp4")))
     units = tables.units
     assert not isinstance(units, str) and units is not None
-    assert units.units.nbytes + tables.frames.pts.nbytes < memory_of(tables)
+    assert units.offset.nbytes + tables.frames.pts.nbytes < memory_of(tables)
     # In H.264 a frame's unit is its packet: both tables hold one array.
     assert units.of_frame is tables.frames.decode_position

@@ -126,17 +126,16 @@ def _check_tables(path: Path) -> None:
 
 
 def _check_units(table: UnitTable, path: Path) -> None:
-    units = table.units
-    assert np.all(units["size"] > 0)
-    assert np.all(units["offset"] >= 0)
-    assert np.all(units["offset"] + units["size"] <= path.stat().st_size)
+    assert np.all(table.size > 0)
+    assert np.all(table.offset >= 0)
+    assert np.all(table.offset + table.size <= path.stat().st_size)
     assert np.all(np.diff(np.sort(table.of_frame)) > 0)
-    assert np.all(units["flags"][table.of_frame] & np.uint8(UnitFlag.SHOWN))
+    assert np.all(table.flags[table.of_frame] & np.uint8(UnitFlag.SHOWN))
     assert np.all(table.entry_of_frame <= table.of_frame)
-    assert np.all(units["flags"][table.entry_of_frame] & np.uint8(UnitFlag.ENTRY))
+    assert np.all(table.flags[table.entry_of_frame] & np.uint8(UnitFlag.ENTRY))
     if table.pruning is Pruning.SLOTS:
-        assert np.all(units["reads"][table.entry_of_frame] == 0)
-        assert np.all(units["writes"][table.entry_of_frame] == 0xFF)
+        assert np.all(table.reads[table.entry_of_frame] == 0)
+        assert np.all(table.writes[table.entry_of_frame] == 0xFF)
 
 
 def _check_plan(table: UnitTable, path: Path, rng: np.random.Generator) -> None:
@@ -169,7 +168,7 @@ def _decoded(table: UnitTable, data: bytes, units: list[int]) -> bytes | None:
     pictures: list[Any] = []
     try:
         for unit in units:
-            offset, size = int(table.units["offset"][unit]), int(table.units["size"][unit])
+            offset, size = table.offset.item(unit), table.size.item(unit)
             pictures = list(state.feed(unit, head + data[offset : offset + size]))
             head = b"\x12\0"
     except av.error.FFmpegError:

@@ -16,11 +16,13 @@ CLIPS = ("av1_g20.mp4", "b_frames.mp4", "hevc.mp4", "joined.mp4", "variable_rate
 
 def same(one: Any, other: Any) -> bool:
     """True where two tables are equal in every field, and every array in its type too."""
-    if type(one) is not type(other):
-        return False
     if dataclasses.is_dataclass(one) and not isinstance(one, type):
+        if not isinstance(one, type(other)) and not isinstance(other, type(one)):
+            return False
         names = [field.name for field in dataclasses.fields(one)]
         return all(same(getattr(one, name), getattr(other, name)) for name in names)
+    if type(one) is not type(other):
+        return False
     if isinstance(one, np.ndarray):
         return one.dtype == other.dtype and np.array_equal(one, other)
     return bool(one == other)

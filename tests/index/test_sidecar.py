@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import multiprocessing
 import os
 import pickle
@@ -17,11 +18,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 from reelseek.errors import IndexFileError
-from reelseek.index import Sidecar, VideoTables, build_index, index_tables
+from reelseek.index import FrameTable, Sidecar, VideoTables, build_index, index_tables
 from reelseek.index import _sidecar as reading
 from reelseek.index import _sidecar_writer as writing
-from reelseek.index._columns import ColumnReader, ColumnWriter
+from reelseek.index._columns import Columns, ColumnWriter
+from reelseek.index._plan import plan_frames
 from reelseek.index._sidecar_writer import SidecarWriter
+from reelseek.index._units import UnitTable
 from reelseek.index._video_record import VideoRecord, read_head, read_tables, write_record
 from reelseek.index._worker import index_file
 from tests import corpus
@@ -79,6 +82,56 @@ def test_tables_of_a_record_are_those_of_indexing(clip: str) -> None:
     assert same(read_tables(record.body, head, record.facts), tables)
 
 
+@pytest.mark.parametrize("clip", SOUND)
+def test_single_values_of_a_record_are_those_of_its_columns(clip: str) -> None:
+    tables = index_tables(str(corpus.clip_path(clip)))
+    record = write_record(b"a.mp4", 1 << 40, 7, tables)
+    stored = read_tables(record.body, record.head(), record.facts)
+    one_by_one, frames = stored.frames, tables.frames
+    for frame in range(len(frames)):
+        assert one_by_one.is_damaged_at(frame) == frames.is_damaged_at(frame)
+        some = np.array([frame])
+        assert np.array_equal(one_by_one.pts_seconds(some), frames.pts_seconds(some), True)
+        assert np.array_equal(one_by_one.duration_seconds(some), frames.duration_seconds(some))
+    assert same(one_by_one.for_many_reads(), frames)
+    if isinstance(tables.units, str):
+        return
+    assert isinstance(stored.units, UnitTable)
+    units, count = tables.units, len(tables.units)
+    for frame in range(len(frames)):
+        assert stored.units.unit_of(frame) == units.unit_of(frame)
+        assert stored.units.entry_of(frame) == units.entry_of(frame)
+    assert [stored.units.places_of([unit])[0] for unit in range(count)] == units.places_of(
+        range(count)
+    )
+    for first, stop in [(0, count), (count // 3, count // 2), (count - 1, count), (2, 2)]:
+        found, right = stored.units.slots_between(first, stop), units.slots_between(first, stop)
+        assert [list(slots) for slots in found] == [list(slots) for slots in right]
+    assert same(stored.units.for_many_reads(), units)
+
+
+@settings(max_examples=300)
+@given(data=st.data())
+def test_columns_that_nobody_wrote_give_a_typed_error_or_other_numbers(data: st.DataObject) -> None:
+    tables = index_tables(str(corpus.clip_path("av1_g20.mp4")))
+    record = write_record(b"a.mp4", 1 << 40, 7, tables)
+    start = record.head().columns_at
+    body = bytearray(record.body)
+    for _ in range(data.draw(st.integers(1, 6))):
+        body[data.draw(st.integers(start, len(body) - 1))] = data.draw(st.integers(0, 255))
+    body = body[: data.draw(st.integers(start + 80, len(body)))]
+    stored = read_tables(bytes(body), record.head(), record.facts)
+    try:
+        for name in [field.name for field in dataclasses.fields(FrameTable)]:
+            getattr(stored.frames, name)
+        assert isinstance(stored.units, UnitTable)
+        plan_frames(stored.units, [3, 19])
+        for name in [field.name for field in dataclasses.fields(UnitTable)]:
+            getattr(stored.units, name)
+    except IndexFileError as exc:
+        assert "reelseek index" in str(exc)
+
+
 def test_lookup_is_equal_to_indexing(folder: Path) -> None:
     sidecar = opened(folder)
     for video in videos_of(folder):
@@ -112,21 +165,24 @@ numbers = st.one_of(
 )
 
 
-@given(data=st.data(), length=st.integers(1, 40))
+@given(data=st.data(), length=st.integers(0, 40))
 def test_any_column_comes_back(data: st.DataObject, length: int) -> None:
     column = st_numpy.arrays(np.int64, length, elements=numbers)
     values, predicted = data.draw(column), data.draw(column)
     truths = data.draw(st_numpy.arrays(np.bool_, length))
+    octets = data.draw(st_numpy.arrays(np.uint8, length))
     writer = ColumnWriter()
     writer.integers(values)
     writer.booleans(truths)
     writer.integers(values, predicted)
+    writer.octets(octets)
     writer.integers(values, values)
-    reader = ColumnReader(writer.getvalue())
-    assert np.array_equal(reader.integers(length), values)
-    assert np.array_equal(reader.booleans(length), truths)
-    assert np.array_equal(reader.integers(length, predicted), values)
-    assert np.array_equal(reader.integers(length, values), values)
+    columns = Columns(b"head" + writer.getvalue(), 4, [length] * 5)
+    assert np.array_equal(columns.integers(4, values), values)
+    assert np.array_equal(columns.octets(3), octets)
+    assert np.array_equal(columns.integers(2, predicted), values)
+    assert np.array_equal(columns.booleans(1), truths)
+    assert np.array_equal(columns.integers(0), values)
 
 
 def test_paths_with_one_hash_are_told_apart(

@@ -87,8 +87,8 @@ class FloorReader:
         head = TEMPORAL_DELIMITER + self._units.configuration if is_pruned else b""
         packets = []
         for unit in run.units:
-            file.seek(int(self._units.units["offset"][unit]))
-            packet = av.Packet(head + file.read(int(self._units.units["size"][unit])))
+            file.seek(self._units.offset.item(unit))
+            packet = av.Packet(head + file.read(self._units.size.item(unit)))
             packet.pts = packet.dts = unit
             packets.append(packet)
             head = TEMPORAL_DELIMITER if is_pruned else b""

@@ -10,7 +10,7 @@ import random
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -242,7 +242,7 @@ def _memory_of(tables: VideoTables) -> int:
         holders.append(tables.units)
     arrays = {}
     for holder in holders:
-        for name in type(holder).__slots__:
+        for name in [column.name for column in fields(holder)]:
             value = getattr(holder, name)
             if isinstance(value, np.ndarray):
                 base = value if value.base is None else value.base

@@ -1,13 +1,16 @@
 """Columns of whole numbers in few bytes: what is regular costs nothing.
 
-A column is stored as its difference from a prediction, which the reader makes from columns that it
-has already. The difference is nothing, one number, an evenly rising row, or numbers of 1, 2, 4 or
-8 bytes above the smallest. Arithmetic is modulo 2**64, so that every column comes back exactly.
+A column is stored as its difference from a prediction, which the reader makes from other columns.
+The difference is nothing, one number, an evenly rising row, or numbers of 1, 2, 4 or 8 bytes above
+the smallest: each kind gives a single value as readily as the whole column. Arithmetic is modulo
+2**64, so that every column comes back exactly. The columns' positions come first.
 """
 
 from __future__ import annotations
 
+import itertools
 import struct
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +33,10 @@ LINEAR = 17
 """It starts at a number and rises by a step (two int64)."""
 BITS = 18
 """Truth values, eight to the byte, the first in the highest bit."""
+OCTETS = 19
+"""Numbers of one byte."""
 # 1, 2, 4 and 8: the smallest number (int64), then what each is above it in so many bytes.
+_PLACE_BYTES = 4
 
 
 class ColumnWriter:
@@ -51,9 +57,18 @@ class ColumnWriter:
         else:
             self._parts.append(bytes([BITS]) + np.packbits(values).tobytes())
 
+    def octets(self, values: NDArray[np.uint8]) -> None:
+        """Add numbers of one byte."""
+        if not values.any():
+            self._parts.append(bytes([EQUAL]))
+        else:
+            self._parts.append(bytes([OCTETS]) + values.tobytes())
+
     def getvalue(self) -> bytes:
         """All columns."""
-        return b"".join(self._parts)
+        sizes = [len(part) for part in self._parts]
+        places = itertools.accumulate(sizes[:-1], initial=_PLACE_BYTES * len(sizes))
+        return struct.pack(f"<{len(sizes)}I", *places) + b"".join(self._parts)
 
 
 def _stored(rest: Integers) -> bytes:
@@ -72,60 +87,115 @@ def _stored(rest: Integers) -> bytes:
     return bytes([width]) + _BASE.pack(base) + above.tobytes()
 
 
-class ColumnReader:
-    """Reads what a ``ColumnWriter`` put together.
+class Columns:
+    """Reads what a ``ColumnWriter`` put together, each column when it is asked for.
 
     Bytes that it didn't write give ValueError, struct.error or IndexError, or other numbers;
     whoever doesn't trust them checks a sum first.
     """
 
-    def __init__(self, data: bytes, position: int = 0) -> None:
-        self._data = data
-        self._position = position
+    def __init__(self, data: bytes, position: int, counts: Sequence[int]) -> None:
+        """Find the columns.
 
-    def integers(self, count: int, predicted: Integers | None = None) -> Integers:
-        """The next ``count`` numbers."""
-        kind = self._data[self._position]
-        self._position += 1
+        Args:
+            data: Bytes that end with the columns.
+            position: Where the first column begins.
+            counts: How many values each column has.
+
+        Raises:
+            struct.error: The bytes are no such columns.
+        """
+        self._data = data
+        self._counts = counts
+        self._start = position
+        self._places: tuple[int, ...] = struct.unpack_from(f"<{len(counts)}I", data, position)
+
+    def item(self, number: int, index: int) -> int:
+        """One number of a column, without its prediction."""
+        if not 0 <= index < self._counts[number]:
+            raise IndexError(f"no value {index} in a column of {self._counts[number]}")
+        data = self._data
+        place = self._start + self._places[number] + 1
+        kind = data[place - 1]
+        if kind == EQUAL:
+            return 0
+        if kind == BITS:
+            return data[place + index // 8] >> (7 - index % 8) & 1
+        (base,) = _BASE.unpack_from(data, place)
+        if kind == CONSTANT:
+            return int(base)
+        place += _BASE.size
+        if kind == LINEAR:
+            (step,) = _BASE.unpack_from(data, place)
+            return _wrapped(base + step * index)
+        place += kind * index
+        return _wrapped(base + int.from_bytes(data[place : place + kind], "little"))
+
+    def integers(self, number: int, predicted: Integers | None = None) -> Integers:
+        """The numbers of a column; the prediction is the writer's."""
+        kind, place, count = self._at(number)
         if kind == EQUAL:
             return np.zeros(count, np.int64) if predicted is None else predicted
         if kind == CONSTANT:
-            (base,) = self._take(_BASE)
+            (base,) = _BASE.unpack_from(self._data, place)
             return np.full(count, base, np.int64) if predicted is None else predicted + base
-        values = self._linear(count) if kind == LINEAR else self._narrow(kind, count)
+        values = self._linear(place, count) if kind == LINEAR else self._narrow(kind, place, count)
         return values if predicted is None else values + predicted
 
-    def booleans(self, count: int) -> NDArray[np.bool_]:
-        """The next ``count`` truth values."""
-        kind = self._data[self._position]
-        self._position += 1
+    def octets(self, number: int) -> NDArray[np.uint8]:
+        """The bytes of a column; not to be written to."""
+        kind, place, count = self._at(number)
+        if kind == EQUAL:
+            return np.zeros(count, np.uint8)
+        if kind != OCTETS:
+            raise ValueError(f"no column of bytes is of kind {kind}")
+        return np.frombuffer(self._data, np.uint8, count, place)
+
+    def octets_between(self, number: int, first: int, stop: int) -> bytes:
+        """Some bytes of a column, ``octets(number)[first:stop]``."""
+        kind, place, count = self._at(number)
+        stop = min(stop, count)
+        if kind == EQUAL:
+            return bytes(max(stop - first, 0))
+        if kind != OCTETS:
+            raise ValueError(f"no column of bytes is of kind {kind}")
+        return self._data[place + first : place + stop]
+
+    def booleans(self, number: int) -> NDArray[np.bool_]:
+        """The truth values of a column."""
+        kind, place, count = self._at(number)
         if kind == EQUAL:
             return np.zeros(count, np.bool_)
         if kind != BITS:
             raise ValueError(f"no column of truth values is of kind {kind}")
-        packed = np.frombuffer(self._data, np.uint8, (count + 7) // 8, self._position)
-        self._position += len(packed)
+        packed = np.frombuffer(self._data, np.uint8, (count + 7) // 8, place)
         return np.unpackbits(packed, count=count).view(np.bool_)
 
-    def _linear(self, count: int) -> Integers:
-        base, step = self._take(_BASE_AND_STEP)
+    def _at(self, number: int) -> tuple[int, int, int]:
+        """A column's kind, where what follows it begins, and the number of values."""
+        place = self._start + self._places[number]
+        return self._data[place], place + 1, self._counts[number]
+
+    def _linear(self, place: int, count: int) -> Integers:
+        base, step = _BASE_AND_STEP.unpack_from(self._data, place)
         values = np.arange(count)
         values *= step
         values += base
         return values
 
-    def _narrow(self, width: int, count: int) -> Integers:
+    def _narrow(self, width: int, place: int, count: int) -> Integers:
         if width not in _TYPES:
             raise ValueError(f"no column of numbers is of kind {width}")
-        (base,) = self._take(_BASE)
-        stored = np.frombuffer(self._data, _TYPES[width], count, self._position)
-        self._position += width * count
+        (base,) = _BASE.unpack_from(self._data, place)
+        stored = np.frombuffer(self._data, _TYPES[width], count, place + _BASE.size)
         values = stored.astype(np.int64)
         if base:
             values += base
         return values
 
-    def _take(self, numbers: struct.Struct) -> tuple[int, ...]:
-        found = numbers.unpack_from(self._data, self._position)
-        self._position += numbers.size
-        return found
+
+def _wrapped(value: int) -> int:
+    """Modulo 2**64, as an int64 holds it."""
+    if -(1 << 63) <= value < 1 << 63:
+        return value
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)

@@ -76,7 +76,7 @@ def read_units(path: str, table: UnitTable, span: range) -> tuple[GopUnit, ...]:
             unit=number,
             kind=kind,
             frame=frame_of.get(number),
-            num_bytes=int(table.units["size"][number]),
+            num_bytes=int(table.size[number]),
             place=place,
             references=read,
         )
@@ -86,12 +86,12 @@ def read_units(path: str, table: UnitTable, span: range) -> tuple[GopUnit, ...]:
 
 def find_existing_shown(path: str, table: UnitTable) -> NDArray[np.bool_]:
     """(U,) True for units that only display a frame decoded before: they cost no decoding."""
-    found = np.zeros(len(table.units), bool)
+    found = np.zeros(len(table), bool)
     if table.pruning is not Pruning.SLOTS:
         return found
     with PacketPlaces(path) as places:
-        for unit in np.flatnonzero(table.units["size"] <= SHORT_UNIT_BYTES).tolist():
-            data = places.read(table.units["offset"].item(unit), table.units["size"].item(unit))
+        for unit in np.flatnonzero(table.size <= SHORT_UNIT_BYTES).tolist():
+            data = places.read(table.offset.item(unit), table.size.item(unit))
             kind, _start, payload, end = next(iter_obus(data))
             shows_existing = kind == ObuType.FRAME_HEADER and end > payload and data[payload] & 0x80
             found[unit] = bool(shows_existing) and end == len(data)
@@ -100,10 +100,10 @@ def find_existing_shown(path: str, table: UnitTable) -> NDArray[np.bool_]:
 
 def gop_span(table: UnitTable, unit: int) -> range:
     """The units from the entry at or before this one to the next entry."""
-    entries = np.flatnonzero(table.units["flags"] & np.uint8(UnitFlag.ENTRY))
+    entries = np.flatnonzero(table.flags & np.uint8(UnitFlag.ENTRY))
     after = int(np.searchsorted(entries, unit, side="right"))
     start = int(entries[after - 1]) if after else 0
-    return range(start, int(entries[after]) if after < len(entries) else len(table.units))
+    return range(start, int(entries[after]) if after < len(entries) else len(table))
 
 
 def _headers(path: str, table: UnitTable, span: range) -> list[FrameHeader]:
@@ -112,8 +112,8 @@ def _headers(path: str, table: UnitTable, span: range) -> list[FrameHeader]:
     sequence = read_sequence_header(table.configuration[payload:end])
     slots, found = Slots(), []
     with PacketPlaces(path) as places:
-        for offset, size in table.units[["offset", "size"]][span.start : span.stop].tolist():
-            data = places.read(offset, size)
+        for unit in span:
+            data = places.read(table.offset.item(unit), table.size.item(unit))
             _kind, _start, payload, _end = next(iter_obus(data))
             header = data[payload : payload + LONG_HEADER_BYTES]
             found.append(slots.read_frame_header(header, sequence))
@@ -144,8 +144,8 @@ def _references(table: UnitTable, span: range) -> list[tuple[int, ...]]:
     """The units that each refers to, by following what is stored in the slots."""
     holder = [-1] * 8
     found = []
-    slots = table.units[["reads", "writes"]][span.start : span.stop].tolist()
-    for unit, (reads, writes) in zip(span, slots, strict=True):
+    for unit in span:
+        reads, writes = table.reads.item(unit), table.writes.item(unit)
         found.append(tuple(sorted({holder[slot] for slot in range(8) if reads >> slot & 1})))
         for slot in range(8):
             if writes >> slot & 1:
@@ -168,7 +168,7 @@ def _kind_of_header(header: FrameHeader) -> UnitKind:
 
 
 def _kinds_of_flags(table: UnitTable, span: range) -> list[UnitKind]:
-    return [_kind_of_flags(UnitFlag(int(table.units["flags"][unit]))) for unit in span]
+    return [_kind_of_flags(UnitFlag(int(table.flags[unit]))) for unit in span]
 
 
 def _kind_of_flags(flags: UnitFlag) -> UnitKind:

@@ -35,10 +35,9 @@ def plan_frames(table: UnitTable, frames: Iterable[int]) -> list[Run]:
     Returns:
         Runs in the order of the file. Frames whose needs don't meet come in runs of their own.
     """
-    entry_of, unit_of = table.entry_of_frame.item, table.of_frame.item
     by_entry: dict[int, dict[int, int]] = {}
     for frame in frames:
-        by_entry.setdefault(entry_of(frame), {})[unit_of(frame)] = frame
+        by_entry.setdefault(table.entry_of(frame), {})[table.unit_of(frame)] = frame
     find = _by_slots if table.pruning is Pruning.SLOTS else _from_entry
     return [Run(find(table, entry, by_entry[entry]), by_entry[entry]) for entry in sorted(by_entry)]
 
@@ -50,8 +49,7 @@ def _by_slots(table: UnitTable, entry: int, targets: Mapping[int, int]) -> list[
     unit that writes one of them is needed; then the slots that it reads are wanted instead.
     """
     last = max(targets)
-    reads = table.units["reads"][entry : last + 1].tolist()
-    writes = table.units["writes"][entry : last + 1].tolist()
+    reads, writes = table.slots_between(entry, last + 1)
     needed: list[int] = []
     wanted = 0
     for unit in range(last, entry - 1, -1):
@@ -72,7 +70,7 @@ def _from_entry(table: UnitTable, entry: int, targets: Mapping[int, int]) -> lis
     span = slice(entry, max(targets) + 1)
     can_drop = int(UnitFlag.DROPPABLE) if table.pruning is Pruning.DROPPABLE else 0
     own_entries = table.entry_of_unit[span].tolist()
-    flags = table.units["flags"][span].tolist()
+    flags = table.flags[span].tolist()
     return [
         unit
         for unit, (own_entry, flag) in enumerate(zip(own_entries, flags, strict=True), entry)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
 import mmap
 import os
-import struct
 import zlib
 from collections.abc import Iterator
 from typing import Any
-
-import numpy as np
 
 from reelseek.errors import IndexFileError
 from reelseek.index._sidecar_format import (
@@ -21,11 +19,9 @@ from reelseek.index._sidecar_format import (
     hash_of,
     read_record,
 )
+from reelseek.index._stored_columns import NOT_WRITTEN_BY_US
 from reelseek.index._video_record import RecordHead, VideoRecord, read_head, read_tables
 from reelseek.index._video_tables import VideoTables
-
-NOT_WRITTEN_BY_US = (struct.error, ValueError, KeyError, TypeError, IndexError, RecursionError)
-"""What bytes with a right sum and wrong content can raise."""
 
 
 class Sidecar:
@@ -52,12 +48,9 @@ class Sidecar:
         self._map, header = _mapped(path)
         self._facts: tuple[int, bytes | None] = (0, None)
         self._header = header
-        hashes_end = header.directory_at + 8 * header.num_videos
-        if header.num_videos:
-            self._hashes = np.frombuffer(self._map, "<u8", header.num_videos, header.directory_at)
-            self._positions = np.frombuffer(self._map, "<u8", header.num_videos, hashes_end)
-        else:
-            self._hashes = self._positions = np.empty(0, np.uint64)
+        directory = memoryview(self._map)[header.directory_at : header.num_bytes].cast("Q")
+        self._hashes = directory[: header.num_videos]
+        self._positions = directory[header.num_videos :]
 
     def __len__(self) -> int:
         return self._header.num_videos
@@ -101,7 +94,7 @@ class Sidecar:
 
     def records(self) -> Iterator[tuple[RecordHead, VideoRecord]]:
         """Every video's record; those that are damaged are left out."""
-        for hashed, position in zip(self._hashes.tolist(), self._positions.tolist(), strict=True):
+        for hashed, position in zip(self._hashes, self._positions, strict=True):
             found = self._read(position)
             if found is not None and hash_of(found[0].path) == hashed:
                 yield found
@@ -126,11 +119,11 @@ class Sidecar:
 
     def _positions_of(self, relative: bytes) -> list[int]:
         """Where the records of paths with this path's hash are."""
-        wanted = np.uint64(hash_of(relative))
-        first = int(np.searchsorted(self._hashes, wanted))
+        wanted = hash_of(relative)
+        first = bisect.bisect_left(self._hashes, wanted)
         found = []
         while first < len(self._hashes) and self._hashes[first] == wanted:
-            found.append(int(self._positions[first]))
+            found.append(self._positions[first])
             first += 1
         return found
 

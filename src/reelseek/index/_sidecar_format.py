@@ -27,7 +27,7 @@ from typing import Protocol
 from reelseek.errors import IndexFileError
 
 MAGIC = b"reelseek"
-VERSION = 1
+VERSION = 2
 """To be raised with every change of the layout, or of what index_video or build_units find."""
 HEADER_BYTES = 64
 RECORD_HEAD = struct.Struct("<IIB")

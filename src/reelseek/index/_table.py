@@ -14,6 +14,8 @@ from reelseek.types import StreamInfo
 Frames = NDArray[np.int64] | slice
 """Some frames of a table, by number."""
 
+MANY_READS = 3
+"""The read of a video from which on ``for_many_reads`` pays."""
 NO_PTS = np.iinfo(np.int64).min
 """Stands for a timestamp that the file doesn't give."""
 
@@ -80,20 +82,34 @@ class FrameTable:
 
     def pts_seconds(self, frames: Frames = slice(None)) -> NDArray[np.float64]:
         """When these frames appear (all by default), in seconds; NaN without timestamps."""
-        ticks = self.pts[frames]
+        ticks = self._pts_of(frames)
         seconds = _seconds_of(ticks, self.stream.time_base)
         seconds[ticks == NO_PTS] = np.nan
         return seconds
 
     def duration_seconds(self, frames: Frames = slice(None)) -> NDArray[np.float64]:
         """How long these frames are on display (all by default), in seconds."""
-        return _seconds_of(self.duration[frames], self.stream.time_base)
+        return _seconds_of(self._duration_of(frames), self.stream.time_base)
 
     def end_seconds(self) -> float:
         """When the last frame leaves the display, in seconds; NaN without timestamps."""
         if len(self) == 0 or self.pts[-1] == NO_PTS:
             return math.nan
         return float(Fraction(int(self.pts[-1] + self.duration[-1])) * self.stream.time_base)
+
+    def is_damaged_at(self, frame: int) -> bool:
+        """``is_damaged[frame]``."""
+        return self.is_damaged.item(frame)
+
+    def for_many_reads(self) -> FrameTable:
+        """The same table, where whole columns are looked up rather than single values."""
+        return self
+
+    def _pts_of(self, frames: Frames) -> NDArray[np.int64]:
+        return self.pts[frames]
+
+    def _duration_of(self, frames: Frames) -> NDArray[np.int64]:
+        return self.duration[frames]
 
     def __repr__(self) -> str:
         keys = int(self.is_key.sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from reelseek.bitstream._av1_batch import Av1Frames, read_frames
 from reelseek.index._av1_units import Av1Units
 from reelseek.index._places import PacketPlaces
 from reelseek.index._table import FrameTable
-from reelseek.index._units import UNIT, Pruning, UnitFlag, UnitTable
+from reelseek.index._units import Pruning, UnitFlag, UnitTable
 
 FED_BY_PACKET = frozenset({"h264", "hevc", "vp8", "vp9"})
 """Codecs that are decoded packet by packet."""
@@ -70,14 +71,17 @@ def _of_frames(path: str, table: FrameTable) -> UnitTable | str:
         found.add(data, offset)
     if found.why_not:
         return _by_packet_after_all(path, table, found)
-    units = np.empty(len(found.size), UNIT)
-    for name in ("offset", "size", "reads", "writes", "flags"):
-        units[name] = getattr(found, name)
-    shown = np.flatnonzero(units["flags"] & np.uint8(UnitFlag.SHOWN))
-    starts = np.array(first_unit, np.int64)
-    # Each packet shows one frame: the p-th shown unit is packet p's.
-    of_frame, entry = shown[table.decode_position], starts[table.entry]
-    return _by_slots(units, of_frame, entry, found.sequence_bytes)
+    flags = np.array(found.flags, np.uint8)
+    return _by_slots(
+        table,
+        offset=np.array(found.offset, np.int64),
+        size=np.array(found.size, np.int64),
+        reads=np.array(found.reads, np.uint8),
+        writes=np.array(found.writes, np.uint8),
+        flags=flags,
+        first=np.array(first_unit, np.int64),
+        sequence_bytes=found.sequence_bytes,
+    )
 
 
 def _all_frames(path: str, table: FrameTable) -> UnitTable | None:
@@ -97,25 +101,44 @@ def units_of_frames(frames: Av1Frames, table: FrameTable) -> UnitTable:
     first = np.searchsorted(frames.packet, np.arange(len(table.packet_offset)))
     flags = frames.is_shown * np.uint8(UnitFlag.SHOWN) | frames.is_entry * np.uint8(UnitFlag.ENTRY)
     flags[first] |= np.uint8(UnitFlag.STARTS_PACKET)
-    units = np.empty(len(flags), UNIT)
-    units["offset"], units["size"] = frames.start, frames.end - frames.start
-    units["reads"], units["writes"], units["flags"] = frames.reads, frames.writes, flags
-    of_frame = np.flatnonzero(frames.is_shown)[table.decode_position]
-    entry = first[table.entry]
-    return _by_slots(units, of_frame, entry, frames.sequence_bytes)
+    return _by_slots(
+        table,
+        offset=frames.start,
+        size=frames.end - frames.start,
+        reads=frames.reads.astype(np.uint8),
+        writes=frames.writes.astype(np.uint8),
+        flags=flags,
+        first=first,
+        sequence_bytes=frames.sequence_bytes,
+    )
 
 
 def _by_slots(
-    units: NDArray[np.void],
-    of_frame: NDArray[np.int64],
-    entry: NDArray[np.int64],
+    table: FrameTable,
+    *,
+    offset: NDArray[np.int64],
+    size: NDArray[np.int64],
+    reads: NDArray[np.uint8],
+    writes: NDArray[np.uint8],
+    flags: NDArray[np.uint8],
+    first: NDArray[np.int64],
     sequence_bytes: bytes,
 ) -> UnitTable:
+    """A table of AV1 units; ``first`` is the first unit of each packet.
+
+    Each packet shows one frame: the p-th shown unit is packet p's.
+    """
+    of_frame = np.flatnonzero(flags & np.uint8(UnitFlag.SHOWN))[table.decode_position]
+    entry = first[table.entry]
     return UnitTable(
-        units=units,
+        offset=offset,
+        size=size,
+        reads=reads,
+        writes=writes,
+        flags=flags,
         of_frame=of_frame,
         entry_of_frame=entry,
-        entry_of_unit=_entry_of_unit(len(units), of_frame, entry),
+        entry_of_unit=_entry_of_unit(len(size), of_frame, entry),
         pruning=Pruning.SLOTS,
         pruning_reason="",
         codec="av1",
@@ -128,32 +151,26 @@ def _by_packet_after_all(path: str, table: FrameTable, found: Av1Units) -> UnitT
     if not found.sequence_bytes:
         return found.why_not
     units = _of_packets(path, table, Pruning.NONE)
-    return UnitTable(
-        units=units.units,
-        of_frame=units.of_frame,
-        entry_of_frame=units.entry_of_frame,
-        entry_of_unit=units.entry_of_unit,
-        pruning=Pruning.NONE,
-        pruning_reason=found.why_not,
-        codec="av1",
-        configuration=b"",
-    )
+    return dataclasses.replace(units, pruning_reason=found.why_not, configuration=b"")
 
 
 def _of_packets(path: str, table: FrameTable, pruning: Pruning) -> UnitTable:
-    units = np.zeros(len(table.packet_offset), UNIT)
-    units["offset"], units["size"] = table.packet_offset, table.packet_size
-    flags = np.full(len(units), int(UnitFlag.STARTS_PACKET), np.uint8)
+    count = len(table.packet_offset)
+    flags = np.full(count, int(UnitFlag.STARTS_PACKET), np.uint8)
     flags[table.decode_position] |= np.uint8(UnitFlag.SHOWN)
     flags[np.unique(table.entry)] |= np.uint8(UnitFlag.ENTRY)
     droppable, told = _droppable(path, table) if pruning is Pruning.DROPPABLE else (NONE, NONE)
     flags[droppable] |= np.uint8(UnitFlag.DROPPABLE)
-    units["flags"] = flags
+    no_slots = np.zeros(count, np.uint8)
     return UnitTable(
-        units=units,
+        offset=table.packet_offset,
+        size=table.packet_size,
+        reads=no_slots,
+        writes=no_slots,
+        flags=flags,
         of_frame=table.decode_position,
         entry_of_frame=table.entry,
-        entry_of_unit=_entry_of_unit(len(units), table.decode_position, table.entry, told),
+        entry_of_unit=_entry_of_unit(count, table.decode_position, table.entry, told),
         pruning=pruning,
         pruning_reason=f"{table.stream.codec} doesn't name its references in its headers"
         if pruning is Pruning.DROPPABLE

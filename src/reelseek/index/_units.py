@@ -8,16 +8,12 @@ needs is found by walking back from it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, IntFlag
 
 import numpy as np
 from numpy.typing import NDArray
-
-UNIT = np.dtype(
-    [("offset", "<i8"), ("size", "<i4"), ("reads", "u1"), ("writes", "u1"), ("flags", "u1")]
-)
-"""One unit: position and length in bytes, slots read and written as bit sets, and UnitFlag."""
 
 
 class UnitFlag(IntFlag):
@@ -48,8 +44,16 @@ class Pruning(Enum):
 class UnitTable:
     """The units of one stream in decoding order."""
 
-    units: NDArray[np.void]
-    """(U,) of ``UNIT``."""
+    offset: NDArray[np.int64]
+    """(U,) the position of each unit in the file, in bytes."""
+    size: NDArray[np.int64]
+    """(U,) the number of each unit's bytes."""
+    reads: NDArray[np.uint8]
+    """(U,) the reference slots that each unit reads, as a bit set."""
+    writes: NDArray[np.uint8]
+    """(U,) the reference slots that each unit writes, as a bit set."""
+    flags: NDArray[np.uint8]
+    """(U,) of ``UnitFlag``."""
     of_frame: NDArray[np.int64]
     """(N,) the unit that displays each frame."""
     entry_of_frame: NDArray[np.int64]
@@ -66,5 +70,29 @@ class UnitTable:
     """What the decoder is told first: the codec's configuration record; in AV1 the sequence
     header OBU, which goes before the first unit."""
 
+    def __len__(self) -> int:
+        return len(self.size)
+
+    def for_many_reads(self) -> UnitTable:
+        """The same table, where whole columns are looked up rather than single values."""
+        return self
+
+    def unit_of(self, frame: int) -> int:
+        """``of_frame[frame]``."""
+        return self.of_frame.item(frame)
+
+    def entry_of(self, frame: int) -> int:
+        """``entry_of_frame[frame]``."""
+        return self.entry_of_frame.item(frame)
+
+    def places_of(self, units: Sequence[int]) -> list[tuple[int, int]]:
+        """Where units' bytes are: the position of each in the file, and their number."""
+        offset, size = self.offset.item, self.size.item
+        return [(offset(unit), size(unit)) for unit in units]
+
+    def slots_between(self, first: int, stop: int) -> tuple[Sequence[int], Sequence[int]]:
+        """``reads[first:stop]`` and ``writes[first:stop]``."""
+        return self.reads[first:stop].tolist(), self.writes[first:stop].tolist()
+
     def __repr__(self) -> str:
-        return f"UnitTable({len(self.units)} units, {len(self.of_frame)} frames, {self.codec})"
+        return f"UnitTable({len(self)} units, {len(self.of_frame)} frames, {self.codec})"

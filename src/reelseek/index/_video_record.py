@@ -1,9 +1,9 @@
 """One video's tables as bytes, and back, equal field by field.
 
 What many videos have in common (the stream's properties, the codec's configuration, notes) is a
-JSON document of its own, which the sidecar stores once; the rest are columns, each predicted from
-those before it. In a file whose packets lie one behind the other and whose frames are evenly
-spaced, only the units' sizes, gaps, slots and flags and the frames' entries take up room.
+JSON document of its own, which the sidecar stores once; the rest are columns. In a file whose
+packets lie one behind the other and whose frames are evenly spaced, only the units' sizes, slots
+and flags and the frames' units and entries take up room.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ import json
 import struct
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from reelseek.index._columns import ColumnReader, ColumnWriter, Integers
+from reelseek.index._stored_columns import NUMBER_OF, Counts, StoredColumns, write_columns
+from reelseek.index._stored_tables import stored_frames, stored_units
 from reelseek.index._table import FrameTable
-from reelseek.index._units import UNIT, Pruning, UnitFlag, UnitTable
+from reelseek.index._units import Pruning, UnitTable
 from reelseek.index._video_tables import VideoTables
 from reelseek.types import Orientation, StreamInfo
 
@@ -33,11 +32,8 @@ MOST_UNITS = 1 << 26
 MOST_FACTS = 512
 """Documents of shared facts that a process keeps parsed."""
 
-HAS_UNITS = 1
-"""The lowest bit of the flags; the following ones are ``TRUTHS``."""
 TRUTHS = tuple(field.name for field in dataclasses.fields(FrameTable) if field.type == "bool")
-"""The fields of FrameTable that are one truth value."""
-STARTS, SHOWN = np.int64(UnitFlag.STARTS_PACKET), np.int64(UnitFlag.SHOWN)
+"""The fields of FrameTable that are one truth value, from the lowest bit of the flags on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +50,7 @@ class VideoRecord:
         return read_head(self.body)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordHead:
+class RecordHead(NamedTuple):
     """The beginning of a record's body."""
 
     path: bytes
@@ -64,14 +59,14 @@ class RecordHead:
     """The video's size."""
     mtime_ns: int
     """When the video was last changed."""
-    counts: tuple[int, int, int]
-    """Frames, packets and units."""
+    counts: Counts
+    """Frames, packets and units; 0 units where the video can't be read by them."""
     flags: int
-    """Truth values."""
-    average_fps: Fraction | None
-    """As in StreamInfo."""
-    num_frames_from_header: int | None
-    """As in StreamInfo."""
+    """``TRUTHS``, a bit each."""
+    average_fps: tuple[int, int]
+    """Numerator and denominator, which is 0 where it isn't known."""
+    num_frames_from_header: int
+    """-1 where the header doesn't list them."""
     columns_at: int
     """Where the columns begin."""
 
@@ -91,22 +86,20 @@ def write_record(path: bytes, num_bytes: int, mtime_ns: int, tables: VideoTables
     frames, units = tables.frames, tables.units
     fps = frames.stream.average_fps
     listed = frames.stream.num_frames_from_header
-    columns = ColumnWriter()
-    num_units = _write_columns(columns, frames, units if isinstance(units, UnitTable) else None)
+    num_units = len(units) if isinstance(units, UnitTable) else 0
+    counts = (len(frames), len(frames.packet_pts), num_units)
     head = HEAD.pack(
         num_bytes,
         mtime_ns,
-        len(frames),
-        len(frames.packet_pts),
-        num_units,
-        _flags(tables),
+        *counts,
+        _flags(frames),
         fps.numerator if fps is not None else 0,
         fps.denominator if fps is not None else 0,
         -1 if listed is None else listed,
         len(path),
     )
     facts = json.dumps(_facts(tables), separators=(",", ":"), sort_keys=True).encode()
-    return VideoRecord(facts, head + path + columns.getvalue())
+    return VideoRecord(facts, head + path + write_columns(_columns_of(tables), counts))
 
 
 def read_head(body: bytes) -> RecordHead:
@@ -128,25 +121,26 @@ def read_head(body: bytes) -> RecordHead:
         mtime_ns=mtime_ns,
         counts=(frames, packets, units),
         flags=flags,
-        average_fps=Fraction(above, below) if below else None,
-        num_frames_from_header=None if listed < 0 else listed,
+        average_fps=(above, below),
+        num_frames_from_header=listed,
         columns_at=HEAD.size + length,
     )
 
 
 def read_tables(body: bytes, head: RecordHead, facts: bytes) -> VideoTables:
-    """The tables of a record.
+    """The tables of a record, whose columns are read when they are looked at.
 
     Raises:
         struct.error, ValueError, KeyError, TypeError, IndexError: The bytes are none that
             ``write_record`` made.
     """
     about = _parsed(facts)
-    reader = ColumnReader(body, head.columns_at)
-    table, unit_columns, starts = _read_frames(reader, head, about)
-    if not head.flags & HAS_UNITS:
-        return VideoTables(table, about.why_no_units)
-    return VideoTables(table, _read_units(reader, table, unit_columns, starts, about))
+    columns = StoredColumns(body, head.columns_at, head.counts)
+    stream = functools.partial(_stream_of, about, head)
+    frames = stored_frames(columns, _frame_fields(about, head.flags), stream)
+    if not head.counts[2]:
+        return VideoTables(frames, about.why_no_units)
+    return VideoTables(frames, stored_units(columns, about.of_units))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +148,14 @@ class _Facts:
     """What videos have in common, parsed."""
 
     stream: dict[str, Any]
-    configuration: bytes
-    notes: tuple[str, ...]
+    """Fields of StreamInfo."""
+    of_frames: dict[str, Any]
+    """Fields of FrameTable."""
+    frame_fields: dict[int, dict[str, Any]]
+    """The same with the truth values of videos seen so far, by their flags."""
+    of_units: dict[str, Any]
+    """Fields of UnitTable."""
     why_no_units: str
-    pruning: Pruning
-    pruning_reason: str
-    codec: str
-    unit_configuration: bytes
 
 
 def _facts(tables: VideoTables) -> dict[str, Any]:
@@ -199,179 +194,56 @@ def _parsed(facts: bytes) -> _Facts:
     stream["width"], stream["height"] = about["size"]
     stream["orientation"] = Orientation(*about["orientation"])
     stream["time_base"] = Fraction(*about["time_base"])
+    configuration = bytes.fromhex(about["configuration"])
     return _Facts(
         stream=stream,
-        configuration=bytes.fromhex(about["configuration"]),
-        notes=tuple(about["notes"]),
+        of_frames={"configuration": configuration, "notes": tuple(about["notes"])},
+        frame_fields={},
+        of_units={
+            "pruning": Pruning[units.get("pruning", "NONE")],
+            "pruning_reason": units.get("reason", ""),
+            "codec": units.get("codec", ""),
+            "configuration": bytes.fromhex(units.get("configuration", about["configuration"])),
+        },
         why_no_units=about.get("why_no_units") or "",
-        pruning=Pruning[units.get("pruning", "NONE")],
-        pruning_reason=units.get("reason", ""),
-        codec=units.get("codec", ""),
-        unit_configuration=bytes.fromhex(units.get("configuration", about["configuration"])),
     )
 
 
-def _flags(tables: VideoTables) -> int:
-    flags = HAS_UNITS * isinstance(tables.units, UnitTable)
-    for bit, name in enumerate(TRUTHS, 1):
-        flags |= getattr(tables.frames, name) << bit
-    return flags
+def _flags(frames: FrameTable) -> int:
+    return sum(getattr(frames, name) << bit for bit, name in enumerate(TRUTHS))
 
 
-def _write_columns(columns: ColumnWriter, frames: FrameTable, units: UnitTable | None) -> int:
-    """Write all columns, in the order in which ``_read_frames`` and ``_read_units`` take them.
-
-    Where units aren't known, the packets stand for them.
-    """
-    offset, size, flags = frames.packet_offset, frames.packet_size, _all_start(frames)
-    if units is not None:
-        offset, size, flags = (
-            units.units[name].astype(np.int64) for name in ("offset", "size", "flags")
-        )
-    columns.integers(size)
-    columns.integers(_gaps(offset, size))
-    columns.integers(flags)
-    starts = _starts(flags, len(frames.packet_pts))
-    predicted = _packet_places(offset, size, starts)
-    columns.integers(frames.packet_offset, predicted[0])
-    columns.integers(frames.packet_size, predicted[1] - frames.packet_offset)
-    columns.integers(frames.packet_dts)
-    columns.integers(frames.packet_pts, frames.packet_dts)
-    columns.integers(frames.decode_position)
-    columns.integers(frames.pts, frames.packet_pts[frames.decode_position])
-    columns.integers(frames.duration)
-    columns.booleans(frames.is_key)
-    columns.booleans(frames.is_damaged)
-    columns.integers(frames.entry, frames.decode_position)
-    if units is not None:
-        columns.integers(units.units["reads"].astype(np.int64))
-        columns.integers(units.units["writes"].astype(np.int64))
-        columns.integers(units.of_frame, _shown_by(flags, frames))
-        columns.integers(units.entry_of_frame, _first_units(starts, frames.entry, len(flags)))
-        columns.integers(
-            units.entry_of_unit, _own_entries(len(flags), units.of_frame, units.entry_of_frame)
-        )
-    return len(flags)
+def _frame_fields(about: _Facts, flags: int) -> dict[str, Any]:
+    """The fields of a FrameTable with these truth values."""
+    if flags not in about.frame_fields:
+        truths = {name: bool(flags >> bit & 1) for bit, name in enumerate(TRUTHS)}
+        about.frame_fields[flags] = {**about.of_frames, **truths}
+    return about.frame_fields[flags]
 
 
-def _read_frames(
-    reader: ColumnReader, head: RecordHead, about: _Facts
-) -> tuple[FrameTable, tuple[Integers, Integers, Integers], Integers]:
-    """The frame table; the units' offsets, sizes and flags; the first unit of each packet."""
-    frames, packets, units = head.counts
-    size = reader.integers(units)
-    offset = _from_gaps(reader.integers(units), size)
-    flags = reader.integers(units)
-    starts = _starts(flags, packets)
-    place, end = _packet_places(offset, size, starts)
-    packet_offset = reader.integers(packets, place)
-    packet_size = reader.integers(packets, end - packet_offset)
-    packet_dts = reader.integers(packets)
-    packet_pts = reader.integers(packets, packet_dts)
-    position = reader.integers(frames)
-    stream = StreamInfo(
+def _columns_of(tables: VideoTables) -> dict[str, Any]:
+    """The columns of both tables by name."""
+    frames, units = tables.frames, tables.units
+    holders: list[FrameTable | UnitTable] = [frames]
+    if isinstance(units, UnitTable):
+        holders.append(units)
+    return {
+        field.name: getattr(holder, field.name)
+        for holder in holders
+        for field in dataclasses.fields(holder)
+        if field.name in NUMBER_OF
+    }
+
+
+_fraction = functools.lru_cache(Fraction)
+"""Most videos of a dataset have one frame rate, and making a fraction takes its time."""
+
+
+def _stream_of(about: _Facts, head: RecordHead) -> StreamInfo:
+    above, below = head.average_fps
+    listed = head.num_frames_from_header
+    return StreamInfo(
         **about.stream,
-        average_fps=head.average_fps,
-        num_frames_from_header=head.num_frames_from_header,
+        average_fps=_fraction(above, below) if below else None,
+        num_frames_from_header=None if listed < 0 else listed,
     )
-    table = FrameTable(
-        stream=stream,
-        pts=reader.integers(frames, packet_pts[position]),
-        duration=reader.integers(frames),
-        is_key=reader.booleans(frames),
-        is_damaged=reader.booleans(frames),
-        entry=reader.integers(frames, position),
-        packet_pts=packet_pts,
-        packet_dts=packet_dts,
-        packet_offset=packet_offset,
-        packet_size=packet_size,
-        configuration=about.configuration,
-        decode_position=position,
-        notes=about.notes,
-        **{name: bool(head.flags >> bit & 1) for bit, name in enumerate(TRUTHS, 1)},
-    )
-    return table, (offset, size, flags), starts
-
-
-def _read_units(
-    reader: ColumnReader,
-    frames: FrameTable,
-    columns: tuple[Integers, Integers, Integers],
-    starts: Integers,
-    about: _Facts,
-) -> UnitTable:
-    offset, size, flags = columns
-    count = len(flags)
-    units = np.empty(count, UNIT)
-    units["offset"], units["size"], units["flags"] = offset, size, flags
-    units["reads"] = reader.integers(count)
-    units["writes"] = reader.integers(count)
-    of_frame = reader.integers(len(frames), _shown_by(flags, frames))
-    entry_of_frame = reader.integers(len(frames), _first_units(starts, frames.entry, count))
-    return UnitTable(
-        units=units,
-        of_frame=of_frame,
-        entry_of_frame=entry_of_frame,
-        entry_of_unit=reader.integers(count, _own_entries(count, of_frame, entry_of_frame)),
-        pruning=about.pruning,
-        pruning_reason=about.pruning_reason,
-        codec=about.codec,
-        configuration=about.unit_configuration,
-    )
-
-
-# Predictions. Each only has to be the same for the writer and the reader; where one is wrong, as
-# for files that aren't what they usually are, the column takes more bytes.
-
-
-def _all_start(frames: FrameTable) -> Integers:
-    """The flags of units that are packets."""
-    return np.full(len(frames.packet_pts), STARTS)
-
-
-def _gaps(offset: Integers, size: Integers) -> Integers:
-    """The bytes between each unit and the end of the one before it; first, the first offset."""
-    gaps = offset.copy()
-    gaps[1:] -= offset[:-1] + size[:-1]
-    return gaps
-
-
-def _from_gaps(gaps: Integers, size: Integers) -> Integers:
-    offset = gaps.copy()
-    offset[1:] += size[:-1]
-    return offset.cumsum()
-
-
-def _starts(flags: Integers, packets: int) -> Integers:
-    """The first unit of each packet."""
-    starts = np.flatnonzero(flags & STARTS)
-    return starts if len(starts) == packets else np.zeros(packets, np.int64)
-
-
-def _first_units(starts: Integers, packets: Integers, count: int) -> Integers:
-    """The first units of some packets."""
-    return packets if len(starts) == count else starts[packets]
-
-
-def _packet_places(offset: Integers, size: Integers, starts: Integers) -> tuple[Integers, Integers]:
-    """Where each packet begins and ends, by its first and its last unit."""
-    if len(starts) == len(offset):
-        return offset, offset + size
-    last = np.append(starts[1:], len(offset)) - 1
-    return offset[starts], offset[last] + size[last]
-
-
-def _shown_by(flags: Integers, frames: FrameTable) -> Integers:
-    """Each packet shows one frame: the p-th shown unit is packet p's."""
-    shown = np.flatnonzero(flags & SHOWN)
-    position = frames.decode_position
-    if len(shown) == len(flags) or len(shown) != len(frames.packet_pts):
-        return position
-    return shown[position]
-
-
-def _own_entries(count: int, of_frame: Integers, entry_of_frame: Integers) -> Integers:
-    """The entry of the frame that each unit displays; the unit itself for a hidden one."""
-    entries = np.arange(count)
-    entries[of_frame] = entry_of_frame
-    return entries

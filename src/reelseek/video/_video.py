@@ -19,6 +19,7 @@ from reelseek.errors import (
     TimeRangeError,
 )
 from reelseek.index import FrameTable
+from reelseek.index._table import MANY_READS
 from reelseek.types import Frame, FrameBatch, Pixels, VideoInfo
 from reelseek.video._fork_lock import ForkLock
 from reelseek.video.backends import Decoder, OpenRequest, Targets, load_backend
@@ -54,6 +55,7 @@ class Video:
         self._decoder = choice.decoder
         self._pid = os.getpid()
         self._closed = False
+        self._num_reads = 0
         self._lock = ForkLock()
 
     @property
@@ -280,7 +282,7 @@ class Video:
                 )
 
     def _undamaged(self, frame: int) -> int:
-        if self.table.is_damaged[frame]:
+        if self.table.is_damaged_at(frame):
             raise CorruptVideoError(
                 "the bytes on the way to this frame are damaged, or the file's index is",
                 remedy="Copy the file again from its source, or leave the episode out",
@@ -294,6 +296,9 @@ class Video:
         decoder = self._own_decoder()
         if not frames:
             return
+        self._num_reads += 1
+        if self._num_reads == MANY_READS:
+            self.table = self.table.for_many_reads()
         try:
             decoder.read(frames, targets)
         except BaseException:

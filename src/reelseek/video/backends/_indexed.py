@@ -18,6 +18,7 @@ from reelseek.errors import (
 )
 from reelseek.index import FrameTable
 from reelseek.index._plan import Run, plan_frames
+from reelseek.index._table import MANY_READS
 from reelseek.index._unit_build import build_units
 from reelseek.index._units import Pruning, UnitTable
 from reelseek.video.backends._contexts import CodecState, borrow, drop, is_ffmpeg_error
@@ -73,18 +74,20 @@ class IndexedDecoder:
         self._request = request
         self._table: FrameTable = request.table
         self._units = units
-        self._offset_of = units.units["offset"].item
-        self._size_of = units.units["size"].item
         self._heads = (b"", b"")
         if units.pruning is Pruning.SLOTS:
             self._heads = (TEMPORAL_DELIMITER + units.configuration, TEMPORAL_DELIMITER)
         self._writer = RgbWriter(request, NAME)
         self._descriptor = -1
+        self._num_reads = 0
         self._last_frame = -2
         self._is_sequential = False
 
     def read(self, frames: Sequence[int], out: Targets) -> None:
         """Decode frames by number into ``out``."""
+        self._num_reads += 1
+        if self._num_reads == MANY_READS:
+            self._units = self._units.for_many_reads()
         places: dict[int, list[int]] = {}
         for position, frame in enumerate(frames):
             places.setdefault(frame, []).append(position)
@@ -181,13 +184,13 @@ class IndexedDecoder:
         for unit, data in self._data(units):
             yield from state.feed(unit, data)
         if self._is_sequential:
-            end = min(len(self._units.units), state.place + 1 + MOST_HELD_BACK)
+            end = min(len(self._units), state.place + 1 + MOST_HELD_BACK)
             for start in range(state.place + 1, end, FED_ON_UNITS):
                 for unit, data in self._data(range(start, min(start + FED_ON_UNITS, end))):
                     if not state.awaits(last):
                         return
                     yield from state.feed(unit, data)
-            if end < len(self._units.units):
+            if end < len(self._units):
                 state.forget(last)  # they show nothing
         if state.awaits(last):
             yield from state.drain()
@@ -195,7 +198,7 @@ class IndexedDecoder:
     def _data(self, units: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """Each unit's bytes, as the decoder takes them; neighbours are read in one call."""
         head, later = self._heads
-        places = [(self._offset_of(unit), self._size_of(unit)) for unit in units]
+        places = self._units.places_of(units)
         first = 0
         while first < len(units):
             start, size = places[first]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any
 
@@ -37,6 +38,21 @@ class _Kept(threading.local):
 _kept = _Kept()
 
 
+@functools.cache
+def _scaling() -> dict[str, Any]:
+    """What PyAV's scaler is told."""
+    from av.video.format import VideoFormat
+    from av.video.reformatter import Interpolation
+
+    scaling: dict[str, Any] = {
+        "format": VideoFormat("rgb24"),
+        "interpolation": Interpolation.BICUBIC,
+    }
+    if pyav_major() >= 17:  # older releases always use one thread
+        scaling["threads"] = 1
+    return scaling
+
+
 class RgbWriter:
     """Writes decoded pictures of one file as RGB into the caller's memory.
 
@@ -45,20 +61,12 @@ class RgbWriter:
     """
 
     def __init__(self, request: OpenRequest, backend: str) -> None:
-        from av.video.format import VideoFormat
-        from av.video.reformatter import Interpolation
-
         self._request = request
         self._backend = backend
         stream = request.table.stream
         self._format = (stream.width, stream.height, stream.pixel_format, stream.color_matrix)
         self._orientation = stream.orientation
-        self._scaling: dict[str, Any] = {
-            "format": VideoFormat("rgb24"),
-            "interpolation": Interpolation.BICUBIC,
-        }
-        if pyav_major() >= 17:  # older releases always use one thread
-            self._scaling["threads"] = 1
+        self._scaling = _scaling()
 
     def write(self, frame: int, picture: Any, out: Pixels) -> None:
         """Write a picture, turned for display.

@@ -1,0 +1,264 @@
+"""The columns of a video's record: their order, and what each is predicted from.
+
+What a read looks at (times, damage, the units and which of them show frames) is stored so that a
+single value can be found without the rest. What it doesn't look at is predicted from that: in a
+file whose packets lie one behind the other and show one frame each, it takes a byte a column.
+"""
+
+from __future__ import annotations
+
+import operator
+import struct
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reelseek.errors import IndexFileError
+from reelseek.index._columns import Columns, ColumnWriter, Integers
+from reelseek.index._units import UnitFlag
+
+NOT_WRITTEN_BY_US = (struct.error, ValueError, KeyError, TypeError, IndexError, RecursionError)
+"""What bytes with a right sum and wrong content can raise."""
+STARTS = np.uint8(UnitFlag.STARTS_PACKET)
+
+Known = Mapping[str, NDArray[Any]]
+"""Columns by name."""
+Counts = tuple[int, int, int]
+"""Numbers of frames, packets and units; 0 units where they aren't known."""
+
+
+class Of(Enum):
+    """What a column has one value for."""
+
+    FRAME = 0
+    PACKET = 1
+    UNIT = 2
+    FRAME_WITH_UNITS = 3
+    """A frame, where units are known."""
+
+
+class Column(NamedTuple):
+    """How one column is stored."""
+
+    name: str
+    """The field of FrameTable or UnitTable."""
+    of: Of
+    predict: Callable[[Known], Integers] | None = None
+    """From columns before it in the list; the writer and the reader predict the same."""
+    is_octets: bool = False
+    is_truth: bool = False
+
+
+# Predictions. Where one is wrong, as for files that aren't what they usually are, the column takes
+# more bytes.
+
+
+def _evenly_shown(known: Known) -> Integers:
+    """As many units to each frame."""
+    frames = len(known["pts"])
+    return np.arange(frames) * len(known["size"]) // max(frames, 1)
+
+
+def _shown_at_once(known: Known) -> Integers:
+    """Each frame is its own entry."""
+    units: Integers = known["of_frame"]
+    return units
+
+
+def _first_units(known: Known) -> Integers:
+    """The first unit of each packet."""
+    return np.flatnonzero(known["flags"] & STARTS)
+
+
+def _packet_of_unit(known: Known) -> Integers:
+    packets: Integers = np.cumsum(known["flags"] & STARTS != 0)
+    return packets - 1
+
+
+def _shown_in(known: Known) -> Integers:
+    """Each frame's packet is the one with the unit that shows it."""
+    return _packet_of_unit(known)[known["of_frame"]]
+
+
+def _entered_in(known: Known) -> Integers:
+    """Each frame's entry is the packet with the unit that is its entry."""
+    return _packet_of_unit(known)[known["entry_of_frame"]]
+
+
+def _pts_in_decoding_order(known: Known) -> Integers:
+    """Each packet has the timestamp of the frame that it shows, else its decoding timestamp."""
+    pts: Integers = known["packet_dts"].copy()
+    pts[known["decode_position"]] = known["pts"]
+    return pts
+
+
+def _packet_offsets(known: Known) -> Integers:
+    """Each packet begins with its first unit."""
+    offsets: Integers = known["offset"][_first_units(known)]
+    return offsets
+
+
+def _packet_sizes(known: Known) -> Integers:
+    """Each packet ends with its last unit."""
+    last = np.append(_first_units(known)[1:], len(known["size"])) - 1
+    sizes: Integers = known["offset"][last] + known["size"][last] - known["packet_offset"]
+    return sizes
+
+
+def _own_entries(known: Known) -> Integers:
+    """The entry of the frame that each unit shows; the unit itself for a hidden one."""
+    entries = np.arange(len(known["size"]))
+    entries[known["of_frame"]] = known["entry_of_frame"]
+    return entries
+
+
+LAYOUT = (
+    Column("pts", Of.FRAME),
+    Column("duration", Of.FRAME),
+    Column("is_damaged", Of.FRAME, is_truth=True),
+    Column("of_frame", Of.FRAME_WITH_UNITS, _evenly_shown),
+    Column("entry_of_frame", Of.FRAME_WITH_UNITS, _shown_at_once),
+    Column("size", Of.UNIT),
+    Column("offset", Of.UNIT),
+    Column("reads", Of.UNIT, is_octets=True),
+    Column("writes", Of.UNIT, is_octets=True),
+    Column("flags", Of.UNIT, is_octets=True),
+    Column("is_key", Of.FRAME, is_truth=True),
+    Column("decode_position", Of.FRAME, _shown_in),
+    Column("entry", Of.FRAME, _entered_in),
+    Column("packet_dts", Of.PACKET),
+    Column("packet_pts", Of.PACKET, _pts_in_decoding_order),
+    Column("packet_offset", Of.PACKET, _packet_offsets),
+    Column("packet_size", Of.PACKET, _packet_sizes),
+    Column("entry_of_unit", Of.UNIT, _own_entries),
+)
+"""The columns in the order in which they are stored."""
+NUMBER_OF = {column.name: number for number, column in enumerate(LAYOUT)}
+SINGLE = {
+    name: NUMBER_OF[name]
+    for name in ("pts", "duration", "is_damaged", "of_frame", "entry_of_frame", "size", "offset")
+}
+"""The columns that are read value by value."""
+FEW_AT_ONCE = 16
+"""Values that are rather read one by one than with their whole column."""
+NEEDS_UNITS = frozenset({_shown_in, _entered_in, _packet_offsets, _packet_sizes})
+"""Predictions that can't be made without units; there the columns are stored plainly."""
+
+
+def write_columns(known: Known, counts: Counts) -> bytes:
+    """All columns as bytes.
+
+    Args:
+        known: Every column of ``LAYOUT``; those of units may lack where there are none.
+        counts: How many values they have.
+    """
+    writer = ColumnWriter()
+    for column, count in zip(LAYOUT, _counts_of_columns(counts), strict=True):
+        values: NDArray[Any] = known[column.name] if count else np.empty(0)
+        if column.is_octets:
+            writer.octets(values)
+        elif column.is_truth:
+            writer.booleans(values)
+        else:
+            writer.integers(values, _prediction(column, known, counts) if count else None)
+    return writer.getvalue()
+
+
+class StoredColumns(dict[str, NDArray[Any]]):
+    """The columns of a record by name, each read at its first look-up, or value by value.
+
+    Threads: two that look up one column at once both read it, and find the same.
+    """
+
+    def __init__(self, data: bytes, position: int, counts: Counts) -> None:
+        """Find the columns, which begin at ``position``.
+
+        Raises:
+            struct.error: The bytes are no such columns.
+        """
+        super().__init__()
+        self.counts = counts
+        self._columns = Columns(data, position, _counts_of_columns(counts))
+
+    def value(self, name: str, index: int) -> int:
+        """``self[name][index]``, for a column of ``SINGLE``."""
+        try:
+            return self._single(name, index)
+        except NOT_WRITTEN_BY_US as exc:
+            raise _impossible(exc) from exc
+
+    def some(self, name: str, indices: NDArray[np.int64] | slice) -> NDArray[np.int64]:
+        """``self[name][indices]``."""
+        if isinstance(indices, slice) or len(indices) > FEW_AT_ONCE:
+            return self[name][indices]
+        return np.array([self.value(name, index) for index in indices.tolist()], np.int64)
+
+    def octets_between(self, name: str, first: int, stop: int) -> bytes:
+        """``self[name][first:stop]``."""
+        try:
+            return self._columns.octets_between(NUMBER_OF[name], first, stop)
+        except NOT_WRITTEN_BY_US as exc:
+            raise _impossible(exc) from exc
+
+    def __missing__(self, name: str) -> NDArray[Any]:
+        try:
+            values = self._whole(NUMBER_OF[name])
+        except NOT_WRITTEN_BY_US as exc:
+            raise _impossible(exc) from exc
+        self[name] = values
+        return values
+
+    def _whole(self, number: int) -> NDArray[Any]:
+        column = LAYOUT[number]
+        if column.is_octets:
+            return self._columns.octets(number)
+        if column.is_truth:
+            return self._columns.booleans(number)
+        values = self._columns.integers(number, _prediction(column, self, self.counts))
+        if column.of is Of.FRAME_WITH_UNITS and len(values):
+            self._check_units(int(values.min()), int(values.max()))
+        return values
+
+    def _single(self, name: str, index: int) -> int:
+        stored = self._columns.item(SINGLE[name], index)
+        if name == "of_frame":
+            stored += index * self.counts[2] // self.counts[0]
+        elif name == "entry_of_frame":
+            stored += self._single("of_frame", index)
+        else:
+            return stored
+        self._check_units(stored, stored)
+        return stored
+
+    def _check_units(self, least: int, most: int) -> None:
+        """A plan goes from one unit to another: with such numbers it would go on for ever."""
+        if least < 0 or most >= self.counts[2]:
+            raise ValueError(f"unit {least if least < 0 else most} of {self.counts[2]}")
+
+
+def _impossible(exc: Exception) -> IndexFileError:
+    return IndexFileError(
+        "the index says of this video what can't be",
+        remedy="Build it anew with `reelseek index`",
+        detail=str(exc),
+    )
+
+
+def _prediction(column: Column, known: Known, counts: Counts) -> Integers | None:
+    predict = column.predict
+    if predict is None or (predict in NEEDS_UNITS and not counts[2]):
+        return None
+    return predict(known)
+
+
+def _counts_of_columns(counts: Counts) -> tuple[int, ...]:
+    frames, packets, units = counts
+    return _PICK((frames, packets, units, frames if units else 0))
+
+
+_PICK: Callable[[tuple[int, ...]], tuple[int, ...]] = operator.itemgetter(
+    *(column.of.value for column in LAYOUT)
+)

@@ -1,0 +1,140 @@
+"""Tables whose columns are read from a record when they are first looked at.
+
+The first reads of a video take a few values of a few columns, one by one. Where more reads follow,
+whole columns are read, whose values cost less each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reelseek.index._stored_columns import FEW_AT_ONCE, NUMBER_OF, StoredColumns
+from reelseek.index._table import Frames, FrameTable
+from reelseek.index._units import UnitTable
+from reelseek.types import StreamInfo
+
+Table = TypeVar("Table")
+
+
+class LazyFrameTable(FrameTable):
+    """A FrameTable that reads whole columns when they are first looked at."""
+
+    __slots__ = ("_columns", "_fields", "_make_stream")
+    _columns: StoredColumns
+    _fields: dict[str, Any]
+    _make_stream: Callable[[], StreamInfo]
+
+    def __getattr__(self, name: str) -> Any:
+        # Only called for a field that isn't set yet.
+        if name == "stream":
+            return _kept(self, name, self._make_stream())
+        return _field_of(self, name)
+
+    def __len__(self) -> int:
+        return self._columns.counts[0]
+
+
+class StoredFrameTable(LazyFrameTable):
+    """A FrameTable that looks values up one by one, where it is asked for few."""
+
+    __slots__ = ()
+
+    def for_many_reads(self) -> FrameTable:
+        """The same table, where whole columns are looked up rather than single values."""
+        return _made(
+            LazyFrameTable,
+            _columns=self._columns,
+            _fields=self._fields,
+            _make_stream=self._make_stream,
+            stream=self.stream,
+        )
+
+    def is_damaged_at(self, frame: int) -> bool:
+        """``is_damaged[frame]``."""
+        return bool(self._columns.value("is_damaged", frame))
+
+    def _pts_of(self, frames: Frames) -> NDArray[np.int64]:
+        return self._columns.some("pts", frames)
+
+    def _duration_of(self, frames: Frames) -> NDArray[np.int64]:
+        return self._columns.some("duration", frames)
+
+
+class LazyUnitTable(UnitTable):
+    """A UnitTable that reads whole columns when they are first looked at."""
+
+    __slots__ = ("_columns", "_fields")
+    _columns: StoredColumns
+    _fields: dict[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        return _field_of(self, name)
+
+    def __len__(self) -> int:
+        return self._columns.counts[2]
+
+
+class StoredUnitTable(LazyUnitTable):
+    """A UnitTable that looks values up one by one, where it is asked for few."""
+
+    __slots__ = ()
+
+    def for_many_reads(self) -> UnitTable:
+        """The same table, where whole columns are looked up rather than single values."""
+        return _made(LazyUnitTable, _columns=self._columns, _fields=self._fields)
+
+    def unit_of(self, frame: int) -> int:
+        """``of_frame[frame]``."""
+        return self._columns.value("of_frame", frame)
+
+    def entry_of(self, frame: int) -> int:
+        """``entry_of_frame[frame]``."""
+        return self._columns.value("entry_of_frame", frame)
+
+    def places_of(self, units: Sequence[int]) -> list[tuple[int, int]]:
+        """Where units' bytes are: the position of each in the file, and their number."""
+        if len(units) > FEW_AT_ONCE:
+            return UnitTable.places_of(self, units)
+        value = self._columns.value
+        return [(value("offset", unit), value("size", unit)) for unit in units]
+
+    def slots_between(self, first: int, stop: int) -> tuple[Sequence[int], Sequence[int]]:
+        """``reads[first:stop]`` and ``writes[first:stop]``."""
+        some = self._columns.octets_between
+        return some("reads", first, stop), some("writes", first, stop)
+
+
+def stored_frames(
+    columns: StoredColumns, fields: dict[str, Any], make_stream: Callable[[], StreamInfo]
+) -> FrameTable:
+    """A frame table over a record's columns; ``fields`` are the others, without the stream."""
+    return _made(StoredFrameTable, _columns=columns, _fields=fields, _make_stream=make_stream)
+
+
+def stored_units(columns: StoredColumns, fields: dict[str, Any]) -> UnitTable:
+    """A unit table over a record's columns; ``fields`` are the others."""
+    return _made(StoredUnitTable, _columns=columns, _fields=fields)
+
+
+def _made(cls: type[Table], **slots: Any) -> Table:
+    table = object.__new__(cls)
+    for name, value in slots.items():
+        object.__setattr__(table, name, value)  # the tables are frozen
+    return table
+
+
+def _kept(table: object, name: str, value: Any) -> Any:
+    object.__setattr__(table, name, value)
+    return value
+
+
+def _field_of(table: Any, name: str) -> Any:
+    if name in NUMBER_OF:
+        return _kept(table, name, table._columns[name])
+    if name.startswith("_") or name not in table._fields:
+        raise AttributeError(f"{type(table).__name__!r} object has no attribute {name!r}")
+    return table._fields[name]
