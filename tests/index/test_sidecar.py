@@ -90,9 +90,9 @@ def test_single_values_of_a_record_are_those_of_its_columns(clip: str) -> None:
     one_by_one, frames = stored.frames, tables.frames
     for frame in range(len(frames)):
         assert one_by_one.is_damaged_at(frame) == frames.is_damaged_at(frame)
-        some = np.array([frame])
-        assert np.array_equal(one_by_one.pts_seconds(some), frames.pts_seconds(some), True)
-        assert np.array_equal(one_by_one.duration_seconds(some), frames.duration_seconds(some))
+        times = (frames.pts_seconds()[[frame]], frames.duration_seconds()[[frame]])
+        assert np.array_equal(one_by_one.times_at([frame]), times, True)
+        assert np.array_equal(frames.times_at([frame]), times, True)
     assert same(one_by_one.for_many_reads(), frames)
     if isinstance(tables.units, str):
         return

@@ -142,8 +142,6 @@ SINGLE = {
     for name in ("pts", "duration", "is_damaged", "of_frame", "entry_of_frame", "size", "offset")
 }
 """The columns that are read value by value."""
-FEW_AT_ONCE = 16
-"""Values that are rather read one by one than with their whole column."""
 NEEDS_UNITS = frozenset({_shown_in, _entered_in, _packet_offsets, _packet_sizes})
 """Predictions that can't be made without units; there the columns are stored plainly."""
 
@@ -189,12 +187,6 @@ class StoredColumns(dict[str, NDArray[Any]]):
             return self._single(name, index)
         except NOT_WRITTEN_BY_US as exc:
             raise _impossible(exc) from exc
-
-    def some(self, name: str, indices: NDArray[np.int64] | slice) -> NDArray[np.int64]:
-        """``self[name][indices]``."""
-        if isinstance(indices, slice) or len(indices) > FEW_AT_ONCE:
-            return self[name][indices]
-        return np.array([self.value(name, index) for index in indices.tolist()], np.int64)
 
     def octets_between(self, name: str, first: int, stop: int) -> bytes:
         """``self[name][first:stop]``."""

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from reelseek.index._stored_columns import FEW_AT_ONCE, NUMBER_OF, StoredColumns
-from reelseek.index._table import Frames, FrameTable
+from reelseek.index._stored_columns import NUMBER_OF, StoredColumns
+from reelseek.index._table import FrameTable
 from reelseek.index._units import UnitTable
 from reelseek.types import StreamInfo
 
 Table = TypeVar("Table")
+FEW_UNITS = 16
+"""Units whose places are rather looked up one by one."""
 
 
 class LazyFrameTable(FrameTable):
@@ -57,11 +56,9 @@ class StoredFrameTable(LazyFrameTable):
         """``is_damaged[frame]``."""
         return bool(self._columns.value("is_damaged", frame))
 
-    def _pts_of(self, frames: Frames) -> NDArray[np.int64]:
-        return self._columns.some("pts", frames)
-
-    def _duration_of(self, frames: Frames) -> NDArray[np.int64]:
-        return self._columns.some("duration", frames)
+    def _ticks_at(self, frames: Sequence[int]) -> list[tuple[int, int]]:
+        value = self._columns.value
+        return [(value("pts", frame), value("duration", frame)) for frame in frames]
 
 
 class LazyUnitTable(UnitTable):
@@ -97,7 +94,7 @@ class StoredUnitTable(LazyUnitTable):
 
     def places_of(self, units: Sequence[int]) -> list[tuple[int, int]]:
         """Where units' bytes are: the position of each in the file, and their number."""
-        if len(units) > FEW_AT_ONCE:
+        if len(units) > FEW_UNITS:
             return UnitTable.places_of(self, units)
         value = self._columns.value
         return [(value("offset", unit), value("size", unit)) for unit in units]

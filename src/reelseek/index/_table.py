@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -14,6 +15,8 @@ from reelseek.types import StreamInfo
 Frames = NDArray[np.int64] | slice
 """Some frames of a table, by number."""
 
+FEW_FRAMES = 16
+"""Frames whose times are rather computed one by one."""
 MANY_READS = 3
 """The read of a video from which on ``for_many_reads`` pays."""
 NO_PTS = np.iinfo(np.int64).min
@@ -82,14 +85,25 @@ class FrameTable:
 
     def pts_seconds(self, frames: Frames = slice(None)) -> NDArray[np.float64]:
         """When these frames appear (all by default), in seconds; NaN without timestamps."""
-        ticks = self._pts_of(frames)
+        ticks = self.pts[frames]
         seconds = _seconds_of(ticks, self.stream.time_base)
         seconds[ticks == NO_PTS] = np.nan
         return seconds
 
     def duration_seconds(self, frames: Frames = slice(None)) -> NDArray[np.float64]:
         """How long these frames are on display (all by default), in seconds."""
-        return _seconds_of(self._duration_of(frames), self.stream.time_base)
+        return _seconds_of(self.duration[frames], self.stream.time_base)
+
+    def times_at(self, frames: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """``pts_seconds`` and ``duration_seconds`` of these frames; the cheapest for few."""
+        if len(frames) > FEW_FRAMES:
+            chosen = np.asarray(frames, np.int64)
+            return self.pts_seconds(chosen), self.duration_seconds(chosen)
+        ticks = self._ticks_at(frames)
+        above, below = self.stream.time_base.numerator, self.stream.time_base.denominator
+        seconds = [math.nan if pts == NO_PTS else float(pts) * above / below for pts, _ in ticks]
+        durations = [float(duration) * above / below for _, duration in ticks]
+        return np.array(seconds, np.float64), np.array(durations, np.float64)
 
     def end_seconds(self) -> float:
         """When the last frame leaves the display, in seconds; NaN without timestamps."""
@@ -105,11 +119,10 @@ class FrameTable:
         """The same table, where whole columns are looked up rather than single values."""
         return self
 
-    def _pts_of(self, frames: Frames) -> NDArray[np.int64]:
-        return self.pts[frames]
-
-    def _duration_of(self, frames: Frames) -> NDArray[np.int64]:
-        return self.duration[frames]
+    def _ticks_at(self, frames: Sequence[int]) -> list[tuple[int, int]]:
+        """The timestamp and duration of each of a few frames."""
+        pts, duration = self.pts.item, self.duration.item
+        return [(pts(frame), duration(frame)) for frame in frames]
 
     def __repr__(self) -> str:
         keys = int(self.is_key.sum())

@@ -334,12 +334,12 @@ class Video:
             decoder.close()
 
     def _batch(self, frames: list[int], pixels: Pixels) -> FrameBatch:
-        indices = np.asarray(frames, np.int64)
+        pts_seconds, duration_seconds = self.table.times_at(frames)
         return FrameBatch(
             pixels=pixels,
-            indices=indices,
-            pts_seconds=self.table.pts_seconds(indices),
-            duration_seconds=self.table.duration_seconds(indices),
+            indices=np.array(frames, np.int64),
+            pts_seconds=pts_seconds,
+            duration_seconds=duration_seconds,
         )
 
 
