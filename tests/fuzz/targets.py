@@ -25,8 +25,9 @@ from reelseek.bitstream import (
     vp9_shown_frames,
     vp9_size,
 )
-from reelseek.bitstream._av1_batch import PADDING_BYTES, read_frames
+from reelseek.bitstream._av1_batch import read_frames
 from reelseek.bitstream._av1_headers import Slots, UnprovenError, read_sequence_header
+from reelseek.bitstream._bit_columns import PADDING_BYTES
 from reelseek.bitstream._mp4 import Mp4Error, read_moov
 from reelseek.bitstream._obu import iter_obus
 from reelseek.bitstream._pictures import (

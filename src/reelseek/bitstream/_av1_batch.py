@@ -21,15 +21,12 @@ from reelseek.bitstream._av1_headers import (
     read_sequence_header,
 )
 from reelseek.bitstream._av1_tiles import SizeRules, tile_limits
+from reelseek.bitstream._bit_columns import BitColumns, Ints
 from reelseek.bitstream._obu import ObuType
 
-PADDING_BYTES = 16
-"""Zeros that must follow the bytes, so that reading ahead stays inside."""
 MAX_OBUS = 64
 """OBUs in one temporal unit after which it is left to the other reader."""
 MAX_LENGTH_BYTES = 4
-
-Ints = NDArray[np.int64]
 
 
 class Av1Frames(NamedTuple):
@@ -174,47 +171,11 @@ class _Fields(NamedTuple):
     writes: Ints
 
 
-class _Bits:
-    """Reads the same fields of all headers at once."""
-
-    def __init__(self, data: NDArray[np.uint8], start: Ints) -> None:
-        self._data = data
-        self._start: Ints = start
-        self._place: Ints = np.zeros(len(start), np.int64)
-        self._load()
-
-    def _load(self) -> None:
-        """Take the next 57 bits or more; PADDING_BYTES follow the last header."""
-        self._start = np.minimum(self._start + (self._place >> 3), len(self._data) - 8)
-        self._place = self._place & 7
-        window = self._data[self._start[:, None] + np.arange(8)]
-        self._words = window.view(">u8")[:, 0].astype(np.uint64)
-        self._left = 64 - 7
-
-    def take(self, count: int, where: NDArray[np.bool_] | None = None) -> Ints:
-        """The next bits of all headers, or of some; 0 for the others."""
-        if count > self._left:
-            self._load()
-        self._left -= count
-        shift = (64 - count - self._place).astype(np.uint64)
-        value = ((self._words >> shift) & np.uint64((1 << count) - 1)).astype(np.int64)
-        if where is None:
-            self._place = self._place + count
-            return value
-        self._place = self._place + count * where
-        return np.where(where, value, 0)
-
-    def flag(self, where: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
-        """The next bit of all headers, or of some; False for the others."""
-        is_set: NDArray[np.bool_] = self.take(1, where) == 1
-        return is_set
-
-
 def _read_headers(
     data: NDArray[np.uint8], payload: Ints, sequence: SequenceHeader
 ) -> _Fields | None:
     """uncompressed_header(), 5.9.2, of all frames; None where one is of an unusual kind."""
-    bits = _Bits(data, payload)
+    bits = BitColumns(data, payload)
     first = bits.take(4)
     existing, coded = first & 8 != 0, first & 8 == 0
     frame_type, shows = first >> 1 & 3, first & 1 == 1
@@ -266,7 +227,7 @@ class _Coding(NamedTuple):
     updates_cdf: NDArray[np.bool_]
 
 
-def _has_one_tile_each(bits: _Bits, rules: SizeRules, frames: _Coding) -> bool:
+def _has_one_tile_each(bits: BitColumns, rules: SizeRules, frames: _Coding) -> bool:
     """Read on from the size to the tiles; False where a frame has several, or a size of its own."""
     limits = tile_limits(*rules.max_size, rules.has_large_blocks)
     if rules.may_reduce_width or limits.min_bits > 0:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reelseek.bitstream._bits import BitReader, nal_bits
+from reelseek.bitstream._nal import UNSAID, PlainPicture, plain_picture, read_colours
 
 NAL_IDR_SLICE = 5
 NAL_SPS, NAL_PPS, NAL_SPS_EXTENSION = 7, 8, 13
@@ -59,6 +60,8 @@ class H264Sps:
     reorder_limit: int | None
     """max_num_reorder_frames, Annex E: how many pictures may precede one in decoding order and
     follow it in display order; None where it doesn't say."""
+    picture: PlainPicture | None
+    """Size and colours; None where they aren't plain, or can't be read."""
 
 
 def read_h264_sps(unit: bytes) -> H264Sps:
@@ -67,7 +70,9 @@ def read_h264_sps(unit: bytes) -> H264Sps:
     profile_idc = bits.take(8)
     bits.take(16)  # constraint flags, level_idc
     number = bits.exp_golomb()
-    has_separate_planes = profile_idc in HIGH_PROFILES and _read_high_profile_fields(bits)
+    has_separate_planes, is_plain = False, True
+    if profile_idc in HIGH_PROFILES:
+        has_separate_planes, is_plain = _read_high_profile_fields(bits)
     frame_num_bits = bits.exp_golomb() + 4
     order_type, order_bits = bits.exp_golomb(), 0
     if order_type == 0:
@@ -80,9 +85,9 @@ def read_h264_sps(unit: bytes) -> H264Sps:
             bits.exp_golomb()
     bits.exp_golomb()  # max_num_ref_frames
     bits.take(1)
-    bits.exp_golomb()  # pic_width_in_mbs_minus1
-    bits.exp_golomb()  # pic_height_in_map_units_minus1
+    size = (16 * bits.exp_golomb() + 16, 16 * bits.exp_golomb() + 16)
     only_whole_frames = bits.flag()
+    picture, reorder_limit = _read_rest(bits, size, only_whole_frames)
     return H264Sps(
         id=number,
         frame_num_bits=frame_num_bits,
@@ -90,7 +95,8 @@ def read_h264_sps(unit: bytes) -> H264Sps:
         order_bits=order_bits,
         has_separate_planes=has_separate_planes,
         only_whole_frames=only_whole_frames,
-        reorder_limit=_read_reorder_limit(bits, only_whole_frames),
+        reorder_limit=reorder_limit,
+        picture=picture if is_plain and only_whole_frames else None,
     )
 
 
@@ -102,29 +108,35 @@ def _only_whole_frames(sps: bytes) -> bool:
         return False
 
 
-def _read_reorder_limit(bits: BitReader, only_whole_frames: bool) -> int | None:
-    """max_num_reorder_frames, E.1.1; None where the parameter set ends before it."""
+def _read_rest(
+    bits: BitReader, size: tuple[int, int], only_whole_frames: bool
+) -> tuple[PlainPicture | None, int | None]:
+    """The picture, and max_num_reorder_frames; None where the parameter set ends before it."""
+    picture = None
     try:
         if not only_whole_frames:
             bits.take(1)  # mb_adaptive_frame_field_flag
         bits.take(1)  # direct_8x8_inference_flag
-        if bits.flag():  # frame_cropping_flag
-            for _ in range(4):
-                bits.exp_golomb()
-        return _read_vui(bits) if bits.flag() else None  # vui_parameters_present_flag
+        crop = [bits.exp_golomb() for _ in range(4)] if bits.flag() else [0] * 4
+        if not bits.flag():  # vui_parameters_present_flag
+            return plain_picture(size, crop, (0, UNSAID)), None
+        picture = plain_picture(size, crop, _read_vui_colours(bits))
+        return picture, _read_vui_reorder_limit(bits)
     except EOFError:
-        return None
+        return picture, None
 
 
-def _read_vui(bits: BitReader) -> int | None:
+def _read_vui_colours(bits: BitReader) -> tuple[int, int]:
+    """color_range and matrix_coefficients, E.1.1."""
     if bits.flag() and bits.take(8) == EXTENDED_SAR:
         bits.take(32)
     if bits.flag():  # overscan_info_present_flag
         bits.take(1)
-    if bits.flag():  # video_signal_type_present_flag
-        bits.take(4)
-        if bits.flag():  # colour_description_present_flag
-            bits.take(24)
+    return read_colours(bits) if bits.flag() else (0, UNSAID)
+
+
+def _read_vui_reorder_limit(bits: BitReader) -> int | None:
+    """max_num_reorder_frames, which comes last."""
     if bits.flag():  # chroma_loc_info_present_flag
         bits.exp_golomb()
         bits.exp_golomb()
@@ -156,18 +168,17 @@ def _skip_hrd(bits: BitReader) -> None:
     bits.take(20)
 
 
-def _read_high_profile_fields(bits: BitReader) -> bool:
-    """The fields up to the scaling matrices; separate_colour_plane_flag."""
+def _read_high_profile_fields(bits: BitReader) -> tuple[bool, bool]:
+    """The fields up to the scaling matrices: separate_colour_plane_flag, and is it 8-bit 4:2:0?"""
     chroma_format_idc = bits.exp_golomb()
     has_separate_planes = chroma_format_idc == 3 and bits.flag()
-    bits.exp_golomb()
-    bits.exp_golomb()
-    bits.take(1)
+    extra_bits = bits.exp_golomb() + bits.exp_golomb()  # of luma and chroma
+    is_lossless = bits.flag()  # qpprime_y_zero_transform_bypass_flag
     if bits.take(1):  # seq_scaling_matrix_present_flag
         for index in range(8 if chroma_format_idc != 3 else 12):
             if bits.take(1):
                 _skip_scaling_list(bits, 16 if index < 6 else 64)
-    return has_separate_planes
+    return has_separate_planes, chroma_format_idc == 1 and not extra_bits and not is_lossless
 
 
 def _skip_scaling_list(bits: BitReader, size: int) -> None:

@@ -9,12 +9,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reelseek.bitstream._bits import BitReader, nal_bits
+from reelseek.bitstream._nal import (
+    LIMITED_RANGE,
+    UNSAID,
+    PlainPicture,
+    plain_picture,
+    read_colours,
+)
 
-NAL_VPS, NAL_SPS, NAL_PPS = 32, 33, 34
 BLA_W_LP, BLA_N_LP = 16, 18
 IDR_W_RADL, IDR_N_LP = 19, 20
 CRA_NUT = 21
 NAL_VPS, NAL_SPS, NAL_PPS = 32, 33, 34
+
+EXTENDED_SAR = 255
+MOST_REFERENCES = 16
+"""Pictures of one set, at most (7.4.8)."""
 
 STARTS_DECODING = frozenset(range(16, 24))
 """Random access pictures: BLA, IDR, CRA and what is reserved for them."""
@@ -44,6 +54,8 @@ class HevcSps:
     reorder_limit: int
     """sps_max_num_reorder_pics of the highest sub-layer: how many pictures may precede one in
     decoding order and follow it in display order."""
+    picture: PlainPicture | None
+    """Size and colours; None where they aren't plain, or can't be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +78,73 @@ def read_hevc_sps(unit: bytes) -> HevcSps:
     bits.take(1)
     _skip_profile_tier_level(bits, sub_layers)
     number = bits.exp_golomb()
-    has_separate_planes = bits.exp_golomb() == 3 and bits.flag()  # chroma_format_idc
-    bits.exp_golomb()  # pic_width_in_luma_samples
-    bits.exp_golomb()  # pic_height_in_luma_samples
-    if bits.flag():  # conformance_window_flag
-        for _ in range(4):
-            bits.exp_golomb()
-    bits.exp_golomb()  # bit_depth_luma_minus8
-    bits.exp_golomb()  # bit_depth_chroma_minus8
+    chroma_format_idc = bits.exp_golomb()
+    has_separate_planes = chroma_format_idc == 3 and bits.flag()
+    size = (bits.exp_golomb(), bits.exp_golomb())
+    crop = [bits.exp_golomb() for _ in range(4)] if bits.flag() else [0] * 4
+    extra_bits = bits.exp_golomb() + bits.exp_golomb()  # of luma and chroma
     order_bits = bits.exp_golomb() + 4
     limit = 0
     for _ in range(sub_layers + 1 if bits.flag() else 1):
         bits.exp_golomb()  # sps_max_dec_pic_buffering_minus1
         limit = bits.exp_golomb()
         bits.exp_golomb()  # sps_max_latency_increase_plus1
-    return HevcSps(number, order_bits, has_separate_planes, sub_layers > 0, limit)
+    picture = None
+    if chroma_format_idc == 1 and not extra_bits:
+        picture = _read_picture(bits, size, crop, order_bits)
+    return HevcSps(number, order_bits, has_separate_planes, sub_layers > 0, limit, picture)
+
+
+def _read_picture(
+    bits: BitReader, size: tuple[int, int], crop: list[int], order_bits: int
+) -> PlainPicture | None:
+    """The rest up to the colours in the VUI parameters, 7.3.2.2.1 and E.2.1."""
+    try:
+        for _ in range(6):  # log2_min_luma_coding_block_size_minus3 and what follows it
+            bits.exp_golomb()
+        if bits.flag() and bits.flag():  # scaling_list_enabled_flag, sps_scaling_list_data_present
+            return None
+        bits.take(2)  # amp_enabled_flag, sample_adaptive_offset_enabled_flag
+        if bits.flag():  # pcm_enabled_flag
+            return None
+        if not _skip_reference_sets(bits, order_bits):
+            return None
+        bits.take(2)  # sps_temporal_mvp_enabled_flag, strong_intra_smoothing_enabled_flag
+        if not bits.flag():  # vui_parameters_present_flag
+            return plain_picture(size, crop, (LIMITED_RANGE, UNSAID))
+        if bits.flag() and bits.take(8) == EXTENDED_SAR:
+            bits.take(32)
+        if bits.flag():  # overscan_info_present_flag
+            bits.take(1)
+        colours = read_colours(bits) if bits.flag() else (LIMITED_RANGE, UNSAID)
+        has_chroma_places = bits.flag()
+        if has_chroma_places:
+            bits.exp_golomb()
+            bits.exp_golomb()
+        bits.take(3)  # neutral_chroma_indication_flag, field_seq_flag, frame_field_info_present
+        if bits.flag():  # default_display_window_flag
+            return None
+        return plain_picture(size, crop, colours)
+    except EOFError:
+        return None
+
+
+def _skip_reference_sets(bits: BitReader, order_bits: int) -> bool:
+    """st_ref_pic_set(), 7.3.7, and the long-term ones; False where they aren't followed."""
+    count = bits.exp_golomb()
+    for number in range(count):
+        if number and bits.flag():  # inter_ref_pic_set_prediction_flag
+            return False
+        pictures = bits.exp_golomb() + bits.exp_golomb()
+        if pictures > MOST_REFERENCES:
+            return False
+        for _ in range(pictures):
+            bits.exp_golomb()
+            bits.take(1)
+    if bits.flag():  # long_term_ref_pics_present_flag
+        for _ in range(bits.exp_golomb()):
+            bits.take(order_bits + 1)
+    return True
 
 
 def _skip_profile_tier_level(bits: BitReader, sub_layers: int) -> None:

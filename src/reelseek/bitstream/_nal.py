@@ -6,8 +6,14 @@ Sources: ITU-T H.264 (08/2021) 7.3.1 and Annex B; ITU-T H.265 7.3.1 and Annex B;
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+from reelseek.bitstream._bits import BitReader
+
+UNSAID, LIMITED_RANGE, FULL_RANGE = 2, 1, 2
+PLAIN_MATRICES = frozenset({1, UNSAID, 4, 5, 6, 7, 9})
+"""Those of YCbCr that FFmpeg takes over as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +24,57 @@ class NalFormat:
     """Bytes of the length before each unit (1, 2 or 4); 0 for start codes (Annex B)."""
     parameter_sets: tuple[bytes, ...]
     """The units in the codec's configuration record."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainPicture:
+    """What a sequence parameter set says of plain pictures.
+
+    Plain, as nearly all that robots record, is 8-bit 4:2:0, with nothing cut off on the left or at
+    the top.
+    """
+
+    width: int
+    height: int
+    color_range: int
+    """0 where it isn't said, 1 for limited, 2 for full, as FFmpeg has it."""
+    matrix: int
+    """matrix_coefficients, H.264 table E-5; 2 where it isn't said."""
+
+    @property
+    def pixel_format(self) -> str:
+        """FFmpeg's name of it."""
+        return "yuvj420p" if self.color_range == FULL_RANGE else "yuv420p"
+
+
+def plain_picture(
+    size: tuple[int, int], crop: Sequence[int], colours: tuple[int, int]
+) -> PlainPicture | None:
+    """The picture of an 8-bit 4:2:0 stream; None where it isn't plain.
+
+    Args:
+        size: Width and height as coded.
+        crop: What is cut off: left, right, top and bottom, in units of two luma samples.
+        colours: color_range and matrix.
+    """
+    left, right, top, bottom = crop
+    width, height = size[0] - 2 * right, size[1] - 2 * bottom
+    if left or top or min(width, height) <= 0 or colours[1] not in PLAIN_MATRICES:
+        return None
+    return PlainPicture(width, height, *colours)
+
+
+def read_colours(bits: BitReader) -> tuple[int, int]:
+    """video_signal_type of the VUI parameters: color_range, and matrix_coefficients.
+
+    The same in H.264 E.1.1 and H.265 E.2.1.
+    """
+    bits.take(3)  # video_format
+    color_range = FULL_RANGE if bits.flag() else LIMITED_RANGE
+    if not bits.flag():  # colour_description_present_flag
+        return color_range, UNSAID
+    bits.take(16)  # colour_primaries, transfer_characteristics
+    return color_range, bits.take(8)
 
 
 def nal_format_of(codec: str, extradata: bytes | None) -> NalFormat:

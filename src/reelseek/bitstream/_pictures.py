@@ -9,7 +9,7 @@ H.264 7.4.1.2.1, H.265 7.4.2.4.2.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,6 +119,28 @@ class Reordering:
             self._last = self._held.pop(0)
 
 
+def read_h264_slice(unit: bytes, known: Mapping[tuple[int, int], Any]) -> tuple[H264Sps, int]:
+    """A slice's sequence parameter set and pic_order_cnt_lsb (0 where it has none), 7.3.3.
+
+    Raises:
+        OrderUnknownError: Its pictures aren't counted like this.
+        EOFError: It ends before.
+        KeyError: Its parameter sets aren't there.
+    """
+    bits = nal_bits(unit[:SLICE_HEAD_BYTES], 1)
+    bits.exp_golomb()  # first_mb_in_slice
+    bits.exp_golomb()  # slice_type
+    sps: H264Sps = known[_h264.NAL_SPS, known[_h264.NAL_PPS, bits.exp_golomb()]]
+    if sps.order_type == 1 or not sps.only_whole_frames:
+        raise OrderUnknownError("H.264 pictures that aren't counted one by one")
+    if sps.order_type == 2 or sps.order_bits > MAX_ORDER_BITS:
+        return sps, 0
+    bits.take(2 * sps.has_separate_planes + sps.frame_num_bits)
+    if unit[0] & 0x1F == _h264.NAL_IDR_SLICE:
+        bits.exp_golomb()  # idr_pic_id
+    return sps, bits.take(sps.order_bits)
+
+
 class H264Order:
     """Follows picture order counts, 8.2.1; without memory_management_control_operation 5."""
 
@@ -148,25 +170,15 @@ class H264Order:
             return None
 
     def _of(self, unit: bytes) -> int | None:
-        is_idr = unit[0] & 0x1F == _h264.NAL_IDR_SLICE
-        bits = nal_bits(unit[:SLICE_HEAD_BYTES], 1)
-        bits.exp_golomb()  # first_mb_in_slice
-        bits.exp_golomb()  # slice_type
-        sps_number = self._sets.known[_h264.NAL_PPS, bits.exp_golomb()]
-        sps: H264Sps = self._sets.known[_h264.NAL_SPS, sps_number]
-        if sps.order_type == 1 or not sps.only_whole_frames:
-            raise OrderUnknownError("H.264 pictures that aren't counted one by one")
+        sps, lsb = read_h264_slice(unit, self._sets.known)
         if sps.order_bits > MAX_ORDER_BITS:
             return None
         self._number += 1
         if sps.order_type == 2:  # display order is decoding order
             return self._number
-        bits.take(2 * sps.has_separate_planes + sps.frame_num_bits)
-        if is_idr:
-            bits.exp_golomb()  # idr_pic_id
+        if unit[0] & 0x1F == _h264.NAL_IDR_SLICE:
             self._epoch += EPOCH
             self._msb = self._lsb = 0
-        lsb = bits.take(sps.order_bits)
         msb = _next_msb(self._msb, self._lsb, lsb, 1 << sps.order_bits)
         if unit[0] & 0x60:  # nal_ref_idc
             self._msb, self._lsb = msb, lsb
@@ -174,6 +186,37 @@ class H264Order:
         # Without a limit FFmpeg guesses one, and drops the pictures that come too late for it.
         self._reordering.add(order, min(sps.reorder_limit or 0, MAX_HELD))
         return order
+
+
+def read_hevc_slice(
+    unit: bytes, known: Mapping[tuple[int, int], Any]
+) -> tuple[HevcSps, int, bool] | None:
+    """What a slice says of its picture, 7.3.6.1; None where it isn't the picture's first slice.
+
+    Returns:
+        Its sequence parameter set; slice_pic_order_cnt_lsb, 0 for an IDR picture; and
+        no_output_of_prior_pics_flag: pictures before this one may stay hidden.
+
+    Raises:
+        OrderUnknownError: Its picture may stay hidden.
+        EOFError: It ends before.
+        KeyError: Its parameter sets aren't there.
+    """
+    kind = unit[0] >> 1 & 0x3F
+    bits = nal_bits(unit[:SLICE_HEAD_BYTES], 2)
+    is_first = bits.flag()
+    hides_earlier = kind in _hevc.STARTS_DECODING and bits.flag()
+    pps: HevcPps = known[_hevc.NAL_PPS, bits.exp_golomb()]
+    sps: HevcSps = known[_hevc.NAL_SPS, pps.sps]
+    if not is_first or sps.order_bits > MAX_ORDER_BITS:
+        return None
+    if pps.may_hide_pictures:
+        raise OrderUnknownError("HEVC pictures that may not be displayed")
+    bits.take(pps.extra_bits)
+    bits.exp_golomb()  # slice_type
+    bits.take(2 * sps.has_separate_planes)
+    lsb = 0 if kind in _hevc.STARTS_WITHOUT_RASL else bits.take(sps.order_bits)
+    return sps, lsb, hides_earlier
 
 
 class HevcOrder:
@@ -213,22 +256,13 @@ class HevcOrder:
             return None
 
     def _of(self, unit: bytes, kind: int) -> int | None:
-        bits = nal_bits(unit[:SLICE_HEAD_BYTES], 2)
-        is_first = bits.flag()
-        # no_output_of_prior_pics_flag: pictures before this one may stay hidden.
-        hides_earlier = kind in _hevc.STARTS_DECODING and bits.flag()
-        pps: HevcPps = self._sets.known[_hevc.NAL_PPS, bits.exp_golomb()]
-        sps: HevcSps = self._sets.known[_hevc.NAL_SPS, pps.sps]
-        if not is_first or sps.order_bits > MAX_ORDER_BITS:
+        found = read_hevc_slice(unit, self._sets.known)
+        if found is None:
             return None
-        if pps.may_hide_pictures or (hides_earlier and self._epoch):
+        sps, lsb, hides_earlier = found
+        if hides_earlier and self._epoch:
             raise OrderUnknownError("HEVC pictures that may not be displayed")
-        is_idr = kind in _hevc.STARTS_WITHOUT_RASL
         starts_anew = kind in _hevc.STARTS_DECODING and (kind != _hevc.CRA_NUT or self._starts_anew)
-        bits.take(pps.extra_bits)
-        bits.exp_golomb()  # slice_type
-        bits.take(2 * sps.has_separate_planes)
-        lsb = 0 if is_idr else bits.take(sps.order_bits)
         if starts_anew:
             self._starts_anew = False
             self._epoch += EPOCH

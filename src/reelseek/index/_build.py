@@ -61,7 +61,7 @@ def index_tables(path: str) -> VideoTables:
     table = table_of(path, info, packets)
     if packets.av1_frames is not None and table.is_seekable and np.all(table.entry >= 0):
         return VideoTables(table, units_of_frames(packets.av1_frames, table))
-    return VideoTables(table, build_units(path, table))
+    return VideoTables(table, build_units(path, table, packets.pictures))
 
 
 def _packets_of(path: str) -> tuple[StreamInfo, Packets]:

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reelseek.bitstream._av1_batch import read_frames
+from reelseek.bitstream import nal_format_of
+from reelseek.bitstream._av1_batch import Av1Frames, read_frames
 from reelseek.bitstream._mp4 import Edit, Movie, Mp4Error, VideoTrack, read_moov
+from reelseek.bitstream._picture_batch import read_pictures
 from reelseek.index._packets import PacketLooks, Packets, packet_reader
 from reelseek.index._places import PacketPlaces
 from reelseek.types import Orientation, StreamInfo
@@ -29,6 +31,8 @@ MAX_MOOV_BYTES = 1 << 28
 MAX_TOP_BOXES = 1000
 NORMAL_SPEED = 0x10000
 FIRST_FRAME_PACKETS = 64
+WITHOUT_PIXELS = {"skip_loop_filter": "all", "skip_idct": "all"}
+"""What a decoder can leave out where only a picture's size and format are asked for."""
 
 
 def read_sample_tables(path: str) -> tuple[StreamInfo, Packets] | None:
@@ -105,8 +109,7 @@ def _hides_nothing(movie: Movie, track: VideoTrack) -> bool:
 
 def _packets(track: VideoTrack, places: PacketPlaces) -> tuple[StreamInfo, Packets] | None:
     codec = CODECS[track.format]
-    found = _look_at_all(track, places) if codec == "av1" else None
-    found = found or _look_at_each(codec, track, places)
+    found = _look_at_all(codec, track, places) or _look_at_each(codec, track, places)
     if found is None:
         return None
     picture, packets = found
@@ -165,28 +168,58 @@ def _look_at_each(
     return None if picture is None else (picture, packets)
 
 
-def _look_at_all(track: VideoTrack, places: PacketPlaces) -> tuple[_Picture, Packets] | None:
-    """The same for AV1 in one go; None where the stream isn't of the usual kind."""
+def _look_at_all(
+    codec: str, track: VideoTrack, places: PacketPlaces
+) -> tuple[_Picture, Packets] | None:
+    """The same in one go; None where the stream isn't of the usual kind."""
+    if codec not in ("av1", "h264", "hevc"):
+        return None
     span = places.read_span(track.offset, track.size)
     if span is None:
         return None
     data, base = span
     start = track.offset - base
-    frames = read_frames(data, start, start + track.size)
-    if frames is None:
+    if codec == "av1":
+        frames = read_frames(data, start, start + track.size)
+        return None if frames is None else _of_av1(frames, base, track)
+    nal_format = nal_format_of(codec, track.configuration)
+    pictures = read_pictures(codec, data, start, start + track.size, nal_format)
+    if pictures is None or not track.is_sync[0]:
         return None
+    packets = Packets(
+        **_columns(track),
+        is_shown=np.ones(len(start), np.bool_),
+        is_entry=track.is_sync & pictures.is_start,
+        order=pictures.order,
+        is_damaged=np.zeros(len(start), np.bool_),
+        doubts=frozenset(),
+        has_one_size=True,
+        pictures=pictures,
+    )
+    plain = pictures.picture
+    if plain is None:
+        picture = _first_picture(codec, packets, track, places)
+    elif _says_colours(plain.matrix, plain.color_range, track):
+        picture = _Picture(plain.width, plain.height, plain.pixel_format, plain.matrix)
+    else:
+        picture = None
+    return None if picture is None else (picture, packets)
+
+
+def _of_av1(frames: Av1Frames, base: int, track: VideoTrack) -> tuple[_Picture, Packets] | None:
     color = frames.sequence.color
     pixel_format = AV1_PIXEL_FORMATS.get((color.is_monochrome, color.subsampling))
     if pixel_format is None or color.matrix == MATRIX_RGB:
         return None
     if not _says_colours(color.matrix, 1, track):  # the range is always there
         return None
-    first = np.searchsorted(frames.packet, np.arange(len(start)))
+    count = len(track.size)
+    first = np.searchsorted(frames.packet, np.arange(count))
     packets = Packets(
         **_columns(track),
-        is_shown=np.ones(len(start), np.bool_),
+        is_shown=np.ones(count, np.bool_),
         is_entry=frames.is_entry[first],
-        is_damaged=np.zeros(len(start), np.bool_),
+        is_damaged=np.zeros(count, np.bool_),
         doubts=frozenset(),
         has_one_size=True,
         av1_frames=frames.moved(base),
@@ -221,18 +254,22 @@ def _first_frame(codec: str, packets: Packets, places: PacketPlaces) -> Any:
     context: Any = av.CodecContext.create(DECODERS.get(codec, codec), "r")
     context.extradata = packets.configuration
     context.thread_count = 1
+    context.options = WITHOUT_PIXELS
     first = zip(
         packets.offset[:FIRST_FRAME_PACKETS].tolist(),
         packets.size[:FIRST_FRAME_PACKETS].tolist(),
         strict=True,
     )
     try:
+        # Drained at once: a decoder that reorders would hold the first picture back.
         for offset, size in first:
-            for picture in context.decode(av.Packet(places.read(offset, size))):
+            packet = av.Packet(places.read(offset, size))
+            for picture in [*context.decode(packet), *context.decode(None)]:
                 return picture
-        return next(iter(context.decode(None)), None)
+            context.flush_buffers()
     except av.error.FFmpegError:
-        return None
+        pass
+    return None
 
 
 def _stream_info(track: VideoTrack, codec: str, picture: _Picture) -> StreamInfo | None:

@@ -26,6 +26,7 @@ from reelseek.bitstream import (
 from reelseek.bitstream._av1_batch import Av1Frames
 from reelseek.bitstream._h264 import NAL_IDR_SLICE
 from reelseek.bitstream._hevc import BLA_N_LP, BLA_W_LP, STARTS_DECODING, STARTS_WITHOUT_RASL
+from reelseek.bitstream._picture_batch import Pictures
 from reelseek.bitstream._pictures import (
     H264Order,
     HevcOrder,
@@ -103,7 +104,9 @@ class Packets:
     has_colours_of_container: bool = False
     """True where the container says of the colours what the stream leaves out."""
     av1_frames: Av1Frames | None = None
-    """What all frame headers say, where they were read in one go."""
+    """What all frame headers of AV1 say, where they were read in one go."""
+    pictures: Pictures | None = None
+    """The same of H.264 and HEVC."""
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from reelseek.bitstream._av1_batch import PADDING_BYTES
+from reelseek.bitstream._bit_columns import PADDING_BYTES
 
 MAX_SPAN_BYTES = 256 * 1024 * 1024
 SEARCHED_BYTES = 64

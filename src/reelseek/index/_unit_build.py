@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from reelseek.bitstream import iter_nal_heads, nal_format_of
 from reelseek.bitstream._av1_batch import Av1Frames, read_frames
+from reelseek.bitstream._picture_batch import Pictures
 from reelseek.index._av1_units import Av1Units
 from reelseek.index._places import PacketPlaces
 from reelseek.index._table import FrameTable
@@ -24,15 +25,16 @@ H264_SLICES, H264_ASIDES = frozenset(range(1, 6)), frozenset({6, 9, 12})
 HEVC_SLICES, HEVC_ASIDES = frozenset(range(32)), frozenset({35, 38, 39, 40})
 """NAL units that say nothing to other pictures: delimiters, filler data, supplemental information.
 All others (parameter sets, ends of sequences) do, so that their packets are never left out."""
-NONE = np.empty(0, np.int64)
+NONE: NDArray[np.int64] = np.empty(0, np.int64)
 
 
-def build_units(path: str, table: FrameTable) -> UnitTable | str:
+def build_units(path: str, table: FrameTable, pictures: Pictures | None = None) -> UnitTable | str:
     """The units of a file, or why it can't be read by them.
 
     Args:
         path: The file that the table was built from.
         table: Its frames.
+        pictures: What its packets say, where they were read in one go.
     """
     codec = table.stream.codec
     if codec != "av1" and codec not in FED_BY_PACKET:
@@ -45,7 +47,7 @@ def build_units(path: str, table: FrameTable) -> UnitTable | str:
         return "the container says which colours these are, and the stream doesn't"
     if codec == "av1":
         return _of_frames(path, table)
-    return _of_packets(path, table, _pruning_of(codec, table))
+    return _of_packets(path, table, _pruning_of(codec, table), pictures)
 
 
 def _pruning_of(codec: str, table: FrameTable) -> Pruning:
@@ -154,12 +156,18 @@ def _by_packet_after_all(path: str, table: FrameTable, found: Av1Units) -> UnitT
     return dataclasses.replace(units, pruning_reason=found.why_not, configuration=b"")
 
 
-def _of_packets(path: str, table: FrameTable, pruning: Pruning) -> UnitTable:
+def _of_packets(
+    path: str, table: FrameTable, pruning: Pruning, pictures: Pictures | None = None
+) -> UnitTable:
     count = len(table.packet_offset)
     flags = np.full(count, int(UnitFlag.STARTS_PACKET), np.uint8)
     flags[table.decode_position] |= np.uint8(UnitFlag.SHOWN)
     flags[np.unique(table.entry)] |= np.uint8(UnitFlag.ENTRY)
-    droppable, told = _droppable(path, table) if pruning is Pruning.DROPPABLE else (NONE, NONE)
+    droppable = told = NONE
+    if pruning is Pruning.DROPPABLE and pictures is not None:
+        droppable = np.flatnonzero(pictures.is_droppable)
+    elif pruning is Pruning.DROPPABLE:
+        droppable, told = _droppable(path, table)
     flags[droppable] |= np.uint8(UnitFlag.DROPPABLE)
     no_slots = np.zeros(count, np.uint8)
     return UnitTable(
