@@ -27,6 +27,10 @@ from reelseek.bitstream._obu import ObuType
 MAX_OBUS = 64
 """OBUs in one temporal unit after which it is left to the other reader."""
 MAX_LENGTH_BYTES = 4
+SAYS_NOTHING = np.zeros(16, np.bool_)
+"""OBU types that aren't about a frame, to be indexed by them."""
+SAYS_NOTHING[[ObuType.TEMPORAL_DELIMITER, ObuType.SEQUENCE_HEADER, ObuType.METADATA,
+              ObuType.PADDING]] = True  # fmt: skip
 
 
 class Av1Frames(NamedTuple):
@@ -76,8 +80,7 @@ def read_frames(data: NDArray[np.uint8], start: Ints, end: Ints) -> Av1Frames | 
         return None
     sequence, sequence_bytes = known
     is_frame = (kind == ObuType.FRAME) | (kind == ObuType.FRAME_HEADER)
-    is_other = np.isin(kind, (ObuType.TEMPORAL_DELIMITER, ObuType.SEQUENCE_HEADER,
-                              ObuType.METADATA, ObuType.PADDING))  # fmt: skip
+    is_other = SAYS_NOTHING[kind]
     if not np.all(is_frame | is_other) or not is_frame.any():
         return None
     fields = _read_headers(data, payload[is_frame], sequence)

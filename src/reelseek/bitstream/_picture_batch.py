@@ -8,7 +8,7 @@ result this one must equal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -37,14 +37,23 @@ MAX_UNITS = 64
 """NAL units in one packet after which the stream is left to the other readers."""
 ESCAPED_BYTES = 24
 """Bytes of a slice in which emulation prevention is looked for, and none read behind."""
-H264_SLICES, H264_ASIDES = range(1, 6), (6, 9, 12)
-HEVC_SLICES, HEVC_ASIDES = range(32), (35, 38, 39, 40)
-"""NAL units that say nothing to other pictures: delimiters, filler data, further information."""
-HEVC_NON_REFERENCE = range(0, 10, 2)
-"""Sub-layer non-reference pictures among TRAIL, TSA, STSA, RADL and RASL, H.265 table 7-1."""
-HEVC_RASL = (8, 9)
-
 Truths = NDArray[np.bool_]
+
+
+def _kinds(numbers: Iterable[int]) -> Truths:
+    """(64,) True for these nal_unit_types, to be indexed by them."""
+    table = np.zeros(64, np.bool_)
+    table[list(numbers)] = True
+    return table
+
+
+H264_SLICE, H264_ASIDE = _kinds(range(1, 6)), _kinds([6, 9, 12])
+HEVC_SLICE, HEVC_ASIDE = _kinds(range(32)), _kinds([35, 38, 39, 40])
+"""Asides say nothing to other pictures: delimiters, filler data, further information."""
+HEVC_NON_REFERENCE = _kinds(range(0, 10, 2))
+"""Sub-layer non-reference pictures among TRAIL, TSA, STSA, RADL and RASL, H.265 table 7-1."""
+HEVC_RASL = _kinds([8, 9])
+HEVC_IDR, HEVC_START = _kinds(_hevc.STARTS_WITHOUT_RASL), _kinds(_hevc.STARTS_DECODING)
 
 
 class Pictures(NamedTuple):
@@ -175,8 +184,8 @@ def _h264_pictures(stream: _Stream) -> Pictures | None:
         return None
     header = stream.byte(0)
     kind = header & 0x1F
-    is_slice = np.isin(kind, H264_SLICES)
-    if not np.all(is_slice | np.isin(kind, H264_ASIDES)):
+    is_slice = H264_SLICE[kind]
+    if not np.all(is_slice | H264_ASIDE[kind]):
         return None
     first = stream.first_of_each(is_slice)
     if first is None:
@@ -231,20 +240,20 @@ def _hevc_pictures(stream: _Stream) -> Pictures | None:
     kind, second = header >> 1 & 0x3F, stream.byte(1)
     if np.any(header & 1) or np.any(second != 1):  # layers, nuh_layer_id and TemporalId
         return None
-    is_slice = np.isin(kind, HEVC_SLICES)
-    if not np.all(is_slice | np.isin(kind, HEVC_ASIDES)):
+    is_slice = HEVC_SLICE[kind]
+    if not np.all(is_slice | HEVC_ASIDE[kind]):
         return None
     first = stream.first_of_each(is_slice)
     if first is None or np.any(np.repeat(kind[first], _counts(stream, is_slice)) != kind[is_slice]):
         return None
     kind = kind[first]
-    is_idr = np.isin(kind, list(_hevc.STARTS_WITHOUT_RASL))
-    is_start = np.isin(kind, list(_hevc.STARTS_DECODING))
+    is_idr = HEVC_IDR[kind]
+    is_start = HEVC_START[kind]
     is_broken_link = (kind >= _hevc.BLA_W_LP) & (kind <= _hevc.BLA_N_LP)
     if not is_start[0] or is_broken_link.any():
         return None
     # Behind another start than IDR, FFmpeg leaves out pictures whose references it lacks.
-    if not is_idr[0] and np.isin(kind, HEVC_RASL).any():
+    if not is_idr[0] and HEVC_RASL[kind].any():
         return None
     lsb = _hevc_lsb(stream, first, is_idr, is_start, sps, pps)
     if lsb is None:
@@ -256,7 +265,7 @@ def _hevc_pictures(stream: _Stream) -> Pictures | None:
     order = _order(lsb, starts_anew, is_kept, sps.order_bits, sps.reorder_limit)
     if order is None:
         return None
-    return Pictures(order, is_start, np.isin(kind, HEVC_NON_REFERENCE), sps.picture)
+    return Pictures(order, is_start, HEVC_NON_REFERENCE[kind], sps.picture)
 
 
 def _counts(stream: _Stream, is_slice: Truths) -> Ints:
