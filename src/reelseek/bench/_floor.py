@@ -99,7 +99,7 @@ class FloorReader:
         return _Work(packets, rows)
 
     def _decode(self, work: _Work, pixels: NDArray[np.uint8]) -> None:
-        state = borrow(self._units.codec, self._units.configuration)
+        state = borrow(self._units.codec, self._units.configuration, self, keeps_place=False)
         state.reset(self)
         decode = state._context.decode  # without the engine's bookkeeping in CodecState.feed
         rows, missing = work.rows, len(work.rows)

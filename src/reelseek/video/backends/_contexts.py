@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +19,9 @@ DECODER_NAMES = {"av1": "libdav1d"}
 """Codecs whose decoder isn't named like the codec."""
 
 KEPT_PER_THREAD = 8
+KEPT_PER_CONFIGURATION = 4
+"""Of one thread: as many files of a kind, such as the cameras of an episode, can be read in turn
+from where each stopped."""
 PUTS_OUT_AT_ONCE = frozenset({"av1", "vp8", "vp9"})
 """Codecs whose decoding order is display order."""
 
@@ -28,6 +30,10 @@ class CodecState:
     """A codec context, and which units of which file it has been fed since its reset."""
 
     def __init__(self, codec: str, configuration: bytes) -> None:
+        self.key = (codec, b"" if codec == "av1" else configuration)
+        """What it can decode."""
+        self.keeps_place = False
+        """True where its holder is likely to go on from where it stopped."""
         self._context = self._opened(codec, configuration)
         self._decode = self._context.decode
         self.holder: object = None
@@ -102,29 +108,45 @@ class _Kept(threading.local):
     def forget(self) -> None:
         """Start anew, as a process does that was forked."""
         self.pid = os.getpid()
-        self.states: OrderedDict[tuple[str, bytes], CodecState] = OrderedDict()
+        self.states: list[CodecState] = []
 
 
 _kept = _Kept()
 
 
-def borrow(codec: str, configuration: bytes) -> CodecState:
-    """The thread's context for this configuration, made where there is none."""
+def borrow(codec: str, configuration: bytes, holder: object, *, keeps_place: bool) -> CodecState:
+    """One of the thread's contexts for this configuration, made where there is none.
+
+    Args:
+        codec: The codec's name.
+        configuration: What the decoder is told first.
+        holder: Who will feed it; gets back the context that it fed last, if that is still there.
+        keeps_place: True where the holder is likely to go on from where it stops. Then others of
+            the thread take another context, as long as there aren't too many.
+    """
     if _kept.pid != os.getpid():
         _kept.forget()
     key = (codec, b"" if codec == "av1" else configuration)
-    state = _kept.states.pop(key, None) or CodecState(codec, configuration)
-    _kept.states[key] = state
-    while len(_kept.states) > KEPT_PER_THREAD:
-        _kept.states.popitem(last=False)
+    same = [state for state in _kept.states if state.key == key]
+    state = next((state for state in same if state.holder is holder), None)
+    if state is None:
+        free = [state for state in same if state.holder is None or not state.keeps_place]
+        if free:
+            state = free[-1]
+        elif len(same) < KEPT_PER_CONFIGURATION:
+            state = CodecState(codec, configuration)
+        else:
+            state = same[0]
+    state.keeps_place = keeps_place
+    if not _kept.states or _kept.states[-1] is not state:
+        _kept.states = [other for other in _kept.states if other is not state]
+        _kept.states = [*_kept.states[1 - KEPT_PER_THREAD :], state]
     return state
 
 
 def drop(state: CodecState) -> None:
     """Forget a context that failed."""
-    for key, kept in list(_kept.states.items()):
-        if kept is state:
-            del _kept.states[key]
+    _kept.states = [other for other in _kept.states if other is not state]
 
 
 def is_ffmpeg_error(exc: BaseException) -> bool:

@@ -92,13 +92,17 @@ class IndexedDecoder:
         for position, frame in enumerate(frames):
             places.setdefault(frame, []).append(position)
         # Where units are left out, those behind the last one may lack their references.
-        self._is_sequential = (
-            min(places) == self._last_frame + 1 and self._units.pruning is not Pruning.SLOTS
-        )
+        is_next = min(places) == self._last_frame + 1
+        self._is_sequential = is_next and self._units.pruning is not Pruning.SLOTS
         self._last_frame = max(places)
         state = run = None
         try:
-            state = borrow(self._units.codec, self._units.configuration)
+            state = borrow(
+                self._units.codec,
+                self._units.configuration,
+                self,
+                keeps_place=is_next or self._units.pruning is not Pruning.SLOTS,
+            )
             for run in plan_frames(self._units, places):
                 self._decode(run, state, places, out)
         except BaseException as exc:

@@ -1,0 +1,94 @@
+"""Codec contexts: whose turn it is, and who goes on from where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import reelseek
+from reelseek.video.backends import _contexts
+from reelseek.video.backends._contexts import (
+    KEPT_PER_CONFIGURATION,
+    KEPT_PER_THREAD,
+    CodecState,
+    borrow,
+    drop,
+)
+from tests import corpus, oracle
+
+AV1 = ("av1", b"")
+
+
+@pytest.fixture(autouse=True)
+def _no_contexts() -> Iterator[None]:
+    _contexts._kept.forget()
+    yield
+    _contexts._kept.forget()
+
+
+@pytest.fixture
+def fed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The units that were fed, in order."""
+    units: list[int] = []
+    feed = CodecState.feed
+
+    def counted(state: CodecState, unit: int, data: bytes) -> object:
+        units.append(unit)
+        return feed(state, unit, data)
+
+    monkeypatch.setattr(CodecState, "feed", counted)
+    return units
+
+
+@pytest.mark.parametrize("clip", ["vp9.mp4", "av1_g20.mp4", "b_frames.mp4", "hevc.mp4"])
+def test_files_read_in_turn_each_go_on_from_where_they_stopped(
+    clip: str, fed: list[int], tmp_path: Path
+) -> None:
+    path = corpus.clip_path(clip)
+    right = oracle.clip(clip)
+    count = 20
+    with ExitStack() as stack:
+        videos = []
+        for number in range(3):
+            copy = tmp_path / f"{number}.mp4"
+            copy.write_bytes(path.read_bytes())
+            videos.append(stack.enter_context(reelseek.open_video(copy, backend="indexed")))
+        for frame in range(count):
+            for video in videos:
+                assert np.array_equal(video[frame].numpy(), right.frames[frame])
+    # Each once, two more at the start until the turn is noticed, and what decoders hold back.
+    assert len(fed) <= 3 * (count + 3 + 20)
+
+
+def test_random_reads_of_pruned_files_share_a_context() -> None:
+    first = borrow(*AV1, object(), keeps_place=False)
+    assert borrow(*AV1, object(), keeps_place=False) is first
+
+
+def test_holder_gets_its_context_back() -> None:
+    one, other = object(), object()
+    state = borrow(*AV1, one, keeps_place=True)
+    state.reset(one)
+    assert borrow(*AV1, other, keeps_place=True) is not state
+    assert borrow(*AV1, one, keeps_place=True) is state
+
+
+def test_contexts_are_bounded() -> None:
+    holders = [object() for _ in range(3 * KEPT_PER_CONFIGURATION)]
+    for holder in holders:
+        borrow(*AV1, holder, keeps_place=True).reset(holder)
+    assert len(_contexts._kept.states) == KEPT_PER_CONFIGURATION
+    for number in range(3 * KEPT_PER_THREAD):
+        borrow("vp9", bytes([number]), object(), keeps_place=True)
+    assert len(_contexts._kept.states) == KEPT_PER_THREAD
+
+
+def test_dropped_context_is_not_lent_again() -> None:
+    holder = object()
+    state = borrow(*AV1, holder, keeps_place=True)
+    drop(state)
+    assert borrow(*AV1, holder, keeps_place=True) is not state
