@@ -15,7 +15,7 @@ demo: .venv/ready-demo
 	$(BIN)/reelseek demo
 
 test: .venv/ready-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 check: .venv/ready-test
 	$(BIN)/ruff check .

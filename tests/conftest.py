@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests import figures
 
 REPOSITORY = Path(__file__).parent.parent
 REQUIRED = frozenset(filter(None, os.environ.get("REELSEEK_REQUIRE", "").split(",")))
@@ -49,12 +52,34 @@ def real_datasets() -> Path:
     return folder
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how much was compared with FFmpeg's own decode."""
-    from tests.video import contract
+@pytest.fixture
+def figure() -> Callable[[str], None]:
+    """Call it with a line that the end of the run shall show: what a test measured."""
+    return figures.lines.append
 
-    lines = list(contract.summary())
-    if lines:
-        terminalreporter.section("frames compared with FFmpeg's sequential decode")
-        for line in lines:
-            terminalreporter.line(line)
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process that runs a part of the tests hands what it measured to the one that reports."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["figures"] = figures.handed_over()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what such a process measured."""
+    output = getattr(node, "workeroutput", {})
+    if "figures" in output:
+        figures.take_over(output["figures"])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was measured, and how much was compared with FFmpeg's own decode."""
+    for title, lines in (
+        ("measured", figures.lines),
+        ("frames compared with FFmpeg's sequential decode", list(figures.comparisons())),
+    ):
+        if lines:
+            terminalreporter.section(title)
+            for line in lines:
+                terminalreporter.line(line)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,7 +109,7 @@ def _resident_mb() -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["indexed", "torchcodec", "pyav"])
 def test_memory_and_descriptors_are_flat_over_3000_files(
-    thousand: Path, backend: str, capsys: pytest.CaptureFixture[str]
+    thousand: Path, backend: str, figure: Callable[[str], None]
 ) -> None:
     need_backend(backend)
     ds = reelseek.open_dataset(thousand, backend=backend, delta_indices={"*images*": [0, 2]})
@@ -122,8 +123,7 @@ def test_memory_and_descriptors_are_flat_over_3000_files(
         if count == SETTLED // len(CAMERAS):
             settled = usage()
     end = usage()
-    with capsys.disabled():
-        print(f"\n{backend}: first file: {before}; {SETTLED}: {settled}; 3000: {end}")
+    figure(f"{backend}: first file: {before}; {SETTLED}: {settled}; 3000: {end}")
     assert end.descriptors <= settled.descriptors + 2
     assert end.live_mb <= settled.live_mb + MOST_LIVE_GROWTH_MB
     assert end.resident_mb <= settled.resident_mb + MOST_GROWTH_MB

@@ -15,8 +15,8 @@ from reelseek.index import index_video
 from reelseek.index._unit_build import build_units
 from reelseek.index._units import Pruning, UnitTable
 from tests import corpus, oracle
+from tests.figures import compared, refused
 from tests.structures import STRUCTURES
-from tests.video.contract import compared, refused
 
 BY_NAME = {clip.name: clip for clip in STRUCTURES}
 REFUSES = {

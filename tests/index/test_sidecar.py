@@ -144,9 +144,8 @@ def test_file_that_units_cannot_read_keeps_the_reason(folder: Path) -> None:
 
 
 def test_real_datasets_come_back_equal_in_few_bytes(
-    real_datasets: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    real_datasets: Path, tmp_path: Path, figure: Callable[[str], None]
 ) -> None:
-    lines = []
     for root in sorted(path for path in real_datasets.iterdir() if path.is_dir()):
         target = tmp_path / f"{root.name}.bin"
         report = build_index(root, index_path=target)
@@ -155,9 +154,7 @@ def test_real_datasets_come_back_equal_in_few_bytes(
         for video in list(root.rglob("*.mp4"))[:4]:
             assert same(looked_up(sidecar, video), index_tables(str(video)))
         assert report.bytes_per_frame <= MOST_BYTES_PER_FRAME, root.name
-        lines.append(f"{root.name}: {report.bytes_per_frame:.1f} bytes a frame")
-    with capsys.disabled():
-        print("", *lines, sep="\n")
+        figure(f"index of {root.name}: {report.bytes_per_frame:.1f} bytes a frame")
 
 
 numbers = st.one_of(
@@ -331,11 +328,11 @@ def test_pickled_sidecar_looks_up(folder: Path) -> None:
 
 
 def test_hundred_thousand_videos_open_as_fast_as_ten(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, figure: Callable[[str], None]
 ) -> None:
     seconds = {count: open_seconds(tmp_path, count) for count in (10, 100_000)}
-    with capsys.disabled():
-        print("", *(f"{n} videos: {s * 1e3:.3f} ms" for n, s in seconds.items()), sep="\n")
+    for count, taken in seconds.items():
+        figure(f"index of {count:,} videos: opened, one looked up: {taken * 1e3:.3f} ms")
     assert seconds[100_000] < MOST_OPEN_SECONDS
 
 

@@ -7,8 +7,7 @@ and shown at the end of the test run.
 from __future__ import annotations
 
 import importlib.util
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -19,12 +18,9 @@ import reelseek
 from reelseek.errors import UnsupportedVideoError, VideoError
 from tests import corpus, oracle
 from tests.conftest import skip_without
+from tests.figures import compared, refused
 
 VIDEOS = (*oracle.whole_clips(), *oracle.damaged_clips())
-compared: Counter[str] = Counter()
-"""(file, frame) pairs compared with the oracle, by backend."""
-refused: Counter[str] = Counter()
-"""Files refused, by backend."""
 
 
 class BackendContract:
@@ -159,13 +155,3 @@ class BackendContract:
 
 
 TURNED = frozenset({"rotated.mp4", "upside_down.mp4", "flipped.mp4", "turned_movie.mp4"})
-
-
-def summary() -> Iterator[str]:
-    """One line per backend that was tested."""
-    for name in reelseek.backend_names():
-        if compared[name]:
-            yield (
-                f"{name}: {compared[name]:,} (file, frame) pairs compared, "
-                f"{refused[name]} files refused, wrong 0"
-            )
