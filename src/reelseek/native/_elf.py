@@ -26,6 +26,7 @@ VERSION_INDEX_MASK = 0x7FFF
 STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE = 1, 2, 10
 SHN_UNDEF = 0
 MAX_SYMBOLS = 4 << 20
+MAX_NAME_BYTES = 1 << 16
 MAX_STRING_BYTES = 256 << 20
 """libtorch_cpu.so has 75,000 symbols with 5 MB of names; CUDA libraries have ten times that."""
 CACHED_FILES = 1024
@@ -130,6 +131,8 @@ def _state_of(path: str) -> tuple[int, ...]:
 def _read_elf(path: str, state: tuple[int, ...]) -> ElfFile:
     with elf_image(path) as image:
         dynamic = Dynamic(image)
+        if not dynamic.tags and image.identity.elf_type == "ET_DYN":
+            raise image.fault("there is no dynamic section (PT_DYNAMIC)", 0)
         rpath = dynamic.tag_string("DT_RPATH", "DT_RPATH")
         runpath = dynamic.tag_string("DT_RUNPATH", "DT_RUNPATH")
         flags_1 = dynamic.tags.get("DT_FLAGS_1", 0)
@@ -240,9 +243,6 @@ class _SymbolNames:
             if end > start:
                 out.add((text[start:end].decode(errors="replace"), names.get(index, "")))
         return frozenset(out)
-
-
-MAX_NAME_BYTES = 1 << 20
 
 
 def _table(dynamic: Dynamic, place: tuple[int, int], size: int, structure: str) -> bytes:

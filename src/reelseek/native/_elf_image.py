@@ -30,6 +30,7 @@ WORK_LIMIT = 64 << 20
 LEAST_WORK = 256
 """What the smallest read counts for, so that the limit bounds the number of reads too."""
 MAX_DYNAMIC_BYTES = 1 << 20
+MAX_NEEDED = 4096
 STRING_STEPS = (128, 4096, 1 << 16, 1 << 20)
 """How much is read at a time to find a string's end; an RPATH may hold hundreds of folders."""
 
@@ -268,8 +269,10 @@ class Dynamic:
             entry = self.image.parsed(layout, table[at : at + size], start + at, structure)
             if entry.d_tag == "DT_NULL":
                 return
-            if entry.d_tag == "DT_NEEDED":
+            if entry.d_tag == "DT_NEEDED" and len(self.needed) < MAX_NEEDED:
                 self.needed.append(entry.d_val)
+            elif entry.d_tag == "DT_NEEDED":
+                raise self.image.fault(f"it needs more than {MAX_NEEDED} libraries", start + at)
             else:
                 self.tags[str(entry.d_tag)] = entry.d_val
         raise self.image.fault(f"{structure} has no end (DT_NULL)", start)
