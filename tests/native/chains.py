@@ -47,6 +47,7 @@ SONAMES_OF_FFMPEG_7 = (
     "libavformat.so.61", "libavfilter.so.10", "libavdevice.so.61",
 )  # fmt: skip
 
+THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 TORCH_VERSION, TORCHCODEC_VERSION = "2.7.1+cu126", "0.5.0+cu126"
 
 LAUNCHER = """
@@ -115,8 +116,9 @@ class Interpreter:
 def interpreter(version: str) -> Interpreter:
     """An installed Python, such as "3.10"; skips the test where there is none that will do."""
     pyenv = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python{version}"))
+    running = Path(sys.base_prefix) / "bin" / f"python{version}"
     on_path = shutil.which(f"python{version}")
-    for path in [*pyenv, *([Path(on_path)] if on_path else [])]:
+    for path in [*pyenv, running, *([Path(on_path)] if on_path else [])]:
         found = _ask(path)
         if found is not None:
             return found
@@ -133,6 +135,8 @@ print(json.dumps([os.path.join(get("LIBDIR"), get("INSTSONAME")), sysconfig.get_
 
 
 def _ask(path: Path) -> Interpreter | None:
+    if not path.is_file():
+        return None
     done = subprocess.run(
         [path, "-I", "-S", "-c", _ASKED], capture_output=True, text=True, check=False
     )
@@ -167,7 +171,7 @@ def _build_libstdcxx(folder: Path) -> None:
     older = rename_version(image, CXXABI, "CXXABI_1.3.xx")
     (folder / "old" / "libstdc++.so.6").write_bytes(older)
     (folder / "lib" / "libstdc++.so.6").write_bytes(rename_version(older, SPARE_VERSION, CXXABI))
-    _compile(
+    compile_library(
         folder / "stubs" / "libstdc++.so.6",
         f"int {CXXABI_SYMBOL};",
         versions=f"{CXXABI} {{ global: {CXXABI_SYMBOL}; }};",
@@ -176,8 +180,8 @@ def _build_libstdcxx(folder: Path) -> None:
 
 def _build_ffmpeg(folder: Path) -> None:
     lib, stubs = folder / "lib", folder / "stubs"
-    _compile(folder / "spare" / "libnppicc.so.12", "int nppicc(void) { return 12; }")
-    _compile(
+    compile_library(folder / "spare" / "libnppicc.so.12", "int nppicc(void) { return 12; }")
+    compile_library(
         lib / "libopenvino.so.2520",
         f"extern int {CXXABI_SYMBOL}; int *openvino(void) {{ return &{CXXABI_SYMBOL}; }}",
         needs=[stubs / "libstdc++.so.6"],
@@ -189,7 +193,7 @@ def _build_ffmpeg(folder: Path) -> None:
         needs = [] if name == "avutil" else [lib / "libavutil.so.59"]
         if name == "avcodec":
             needs.append(lib / "libopenvino.so.2520")
-        _compile(
+        compile_library(
             lib / soname,
             f"int {name}_version(void) {{ return {major}; }}",
             needs=needs,
@@ -198,7 +202,7 @@ def _build_ffmpeg(folder: Path) -> None:
         )
     for ffmpeg, sonames in AV_SONAMES.items():
         for soname in sonames if ffmpeg != 7 else ():
-            _compile(stubs / soname, f"int stub_of_{ffmpeg};")
+            compile_library(stubs / soname, f"int stub_of_{ffmpeg};")
 
 
 def _build_torch(folder: Path) -> None:
@@ -210,17 +214,19 @@ def _build_torch(folder: Path) -> None:
         "libtorch_cpu.so": [torch / "libc10.so"],
         "libtorch.so": [torch / "libtorch_cpu.so"],
     }.items():
-        _compile(torch / name, f"int {name[3:-3]};", needs=needs, options=["-Wl,-rpath,$ORIGIN"])
+        compile_library(
+            torch / name, f"int {name[3:-3]};", needs=needs, options=["-Wl,-rpath,$ORIGIN"]
+        )
     for variant, also in (("cxx", libstdcxx), ("c", [])):
         (torch / variant).mkdir()
         library = torch / variant / "libtorch_python.so"
-        _compile(
+        compile_library(
             library,
             calls if also else "int torch_python;",
             needs=[torch / "libtorch.so", *also],
             options=["-Wl,-rpath,$ORIGIN"],
         )
-    _compile(
+    compile_library(
         torch / "_C.so",
         "int torch_c;",
         needs=[library],
@@ -233,7 +239,7 @@ def _build_core(folder: Path, major: int) -> None:
     home = folder / ("lib" if major == 7 else "stubs")
     sonames = SONAMES_OF_FFMPEG_7 if major == 7 else AV_SONAMES[major]
     uses = "int avcodec_version(void); int core(void) { return avcodec_version(); }"
-    _compile(
+    compile_library(
         folder / "torchcodec" / f"libtorchcodec_core{major}.so",
         uses if major == 7 else f"int core{major};",
         needs=[
@@ -278,7 +284,7 @@ def _install_python(prefix: Path, home: Path, python: Interpreter) -> None:
         if entry.name not in ("site-packages", "EXTERNALLY-MANAGED"):
             (home / entry.name).symlink_to(entry)
     program = prefix / "bin" / f"python{python.version}"
-    _compile(
+    compile_library(
         program,
         LAUNCHER,
         needs=[library],
@@ -350,7 +356,7 @@ def _elf_hash(name: str) -> int:
     return value
 
 
-def _compile(
+def compile_library(
     target: Path,
     code: str,
     *,
@@ -372,9 +378,7 @@ def _compile(
         script.write_text(versions)
         arguments.append(f"-Wl,--version-script,{script}")
     # What the needed libraries need in turn is looked for when they are loaded, not now.
-    linking = [
-        "-Wl,--no-as-needed,--allow-shlib-undefined,--unresolved-symbols=ignore-in-shared-libs"
-    ]
+    linking = ["-Wl,--no-as-needed,--allow-shlib-undefined"]
     _gcc(*arguments, *options, *linking, *map(str, needs))
     for scrap in target.parent.glob(f"{target.name}.[cm]*"):
         scrap.unlink()
