@@ -6,6 +6,7 @@ by atheris in longer runs; see README.md beside this file.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -37,7 +38,10 @@ from reelseek.bitstream._pictures import (
     read_h264_set,
     read_hevc_set,
 )
+from reelseek.errors import ElfError
 from reelseek.index._av1_units import Av1Units
+from reelseek.native._elf import defined_symbols, read_elf, undefined_symbols
+from reelseek.native._ld_cache import parse_ld_cache
 
 SEQUENCE = bytes.fromhex("00000002d39fffda5f2008")
 """The payload of a sequence header that SVT-AV1 wrote."""
@@ -163,13 +167,49 @@ def vpx(data: bytes) -> None:
         vp9_size(data)
 
 
+def elf(data: bytes) -> None:
+    """A program or library; a fault names its structure and the place."""
+    descriptor = os.memfd_create("elf")
+    try:
+        os.write(descriptor, data)
+        path = f"/proc/self/fd/{descriptor}"
+        for read in (read_elf, undefined_symbols, defined_symbols):
+            _read_or_refuse(read, path, len(data))
+    finally:
+        os.close(descriptor)
+
+
+def ld_cache(data: bytes) -> None:
+    """The dynamic linker's cache."""
+    try:
+        cache = parse_ld_cache(data, "ld.so.cache")
+    except ElfError as error:
+        _check_place(error, len(data))
+        return
+    for name in cache.entries:
+        cache.path_of(name, "x86_64", ["x86-64-v3", "x86-64-v2"])
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     target.__name__: target
     for target in (
         moov, obus, temporal_units, frame_headers, sequence_header, all_headers, h264, hevc,
-        nal_formats, matroska, vpx,
+        nal_formats, matroska, vpx, elf, ld_cache,
     )
 }  # fmt: skip
+
+
+def _read_or_refuse(read: Callable[[str], object], path: str, size: int) -> None:
+    try:
+        read(path)
+    except ElfError as error:
+        _check_place(error, size)
+
+
+def _check_place(error: ElfError, size: int) -> None:
+    assert error.what
+    assert error.byte_offset is not None
+    assert 0 <= error.byte_offset <= size
 
 
 def _order(order: H264Order | HevcOrder, units: list[bytes]) -> None:

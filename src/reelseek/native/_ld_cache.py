@@ -129,7 +129,7 @@ def parse_ld_cache(data: bytes, path: str) -> LdCache:
 
 
 class _NewCache:
-    """The new layout, from ``base`` on: its offsets count from there."""
+    """The new layout, from ``base`` on. Names count from there, the extension from the file's start."""
 
     def __init__(self, data: bytes, base: int, path: str) -> None:
         self._data, self._base, self._path = data, base, path
@@ -160,25 +160,26 @@ class _NewCache:
         if not self._extension:
             return []
         structure = "the cache's extension"
-        head = self._bytes(self._extension, 8, structure)
+        place = self._extension - self._base
+        head = self._bytes(place, 8, structure)
         magic, count = struct.unpack(f"{self._order}II", head)
         if magic != EXTENSION_MAGIC:
-            raise self._fault(f"{structure} has magic {magic:#x}", self._extension)
-        sections = self._bytes(self._extension + 8, count * 16, structure)
+            raise self._fault(f"{structure} has magic {magic:#x}", place)
+        sections = self._bytes(place + 8, count * 16, structure)
         for tag, _, offset, size in struct.iter_unpack(f"{self._order}IIII", sections):
             if tag == EXTENSION_HWCAPS:
-                names = self._bytes(offset, size - size % 4, structure)
+                names = self._bytes(offset - self._base, size - size % 4, structure)
                 return [self._string(at) for (at,) in struct.iter_unpack(f"{self._order}I", names)]
         return []
 
     def _bytes(self, offset: int, size: int, structure: str) -> bytes:
         start = self._base + offset
-        if start + size > len(self._data):
+        if not 0 <= start <= len(self._data) - size:
             raise self._fault(f"{structure} of {size} bytes goes beyond the file's end", offset)
         return self._data[start : start + size]
 
     def _fault(self, what: str, offset: int) -> ElfError:
-        place = min(self._base + offset, len(self._data))
+        place = min(max(self._base + offset, 0), len(self._data))
         return ElfError(what, path=self._path, byte_offset=place)
 
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-MAX_LD_SO_BYTES = 8 << 20
+MAX_LD_SO_BYTES = 4 << 20
 """Real ones have 0.2 to 1 MB."""
-FOLDER_LIST = re.compile(rb"(?:/[\x21-\x7e]{0,200}?lib[\x21-\x7e]{0,200}?/\0){2,8}")
+FOLDER = re.compile(rb"/[\x21-\x7e]*/\Z")
+MAX_FOLDER_BYTES = 256
 HWCAPS_LIST = re.compile(rb"x86-64-v\d+(?::x86-64-v\d+)+\0")
 CPU_INFO = "/proc/cpuinfo"
 LEVEL_FLAGS = {
@@ -45,12 +46,7 @@ class LdSo:
 def read_ld_so(path: str, machine: str, bits: int) -> LdSo:
     """The facts of the dynamic linker at ``path``; where it can't be read, the usual ones."""
     data = _bytes_of(path)
-    found = FOLDER_LIST.search(data)
-    folders = (
-        tuple(os.fsdecode(name).rstrip("/") for name in found[0].split(b"\0")[:-1])
-        if found
-        else _usual_folders(machine, bits)
-    )
+    folders = _folder_list(data) or _usual_folders(machine, bits)
     return LdSo(
         folders=folders,
         hwcaps=_hwcaps(data, machine),
@@ -67,6 +63,20 @@ def _bytes_of(path: str) -> bytes:
             return file.read(MAX_LD_SO_BYTES)
     except (OSError, ValueError):
         return b""
+
+
+def _folder_list(data: bytes) -> tuple[str, ...]:
+    """The first run of two or more names that are folders of libraries, in glibc's form."""
+    run: list[str] = []
+    for piece in data.split(b"\0"):
+        found = FOLDER.search(piece[-MAX_FOLDER_BYTES:]) if piece.endswith(b"/") else None
+        if found and b"lib" in found[0]:
+            run.append(os.fsdecode(found[0]).rstrip("/"))
+        elif len(run) > 1:
+            break
+        else:
+            run.clear()
+    return tuple(run)
 
 
 def _usual_folders(machine: str, bits: int) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ class LinkMap:
     elf: ElfFile | None
     """None where there is no file, or the file can't be loaded."""
     loader: LinkMap | None
-    """Whose need, or whose call of dlopen, brought it."""
+    """Whose need brought it; None for the program and for what dlopen was called with."""
     found_by: FoundBy | None
     names: set[str] = field(default_factory=set)
     """The names under which it was asked for, besides its soname."""

@@ -56,8 +56,9 @@ class LinkerSetting:
     """Paths of the libraries in the process, in the order of loading; the program's own, which
     are found by simulation, may be among them. Files that are no libraries are passed over."""
     caller: str = ""
-    """Path of the mapped library that calls dlopen: the DT_RPATH of it and of what brought it
-    counts for a library that has no DT_RUNPATH of its own. Empty: the program itself."""
+    """Path of the mapped library that calls dlopen; empty for the program itself. Its search paths
+    serve a name without a slash, and nothing else: for what that library needs, and for a library
+    asked for by its path, as torchcodec's are, it makes no difference who calls."""
     cache: str = "/etc/ld.so.cache"
     folder: str = ""
     """The current folder; empty for that of this process."""
@@ -220,7 +221,10 @@ class _Process:
         """dlopen: map a library and all that it needs."""
         caller = self._answering(self._setting.caller) if self._setting.caller else None
         tree = _Tree()
-        tree.add(name, self._map(name, caller or self._main), -1)
+        root = self._map(name, caller or self._main)
+        if root.is_new:
+            root.loader = None  # the caller's DT_RPATH is not passed on (__RTLD_CALLMAP)
+        tree.add(name, root, -1)
         self._add_needed(tree)
         self._check_versions(tree)
         return tree
