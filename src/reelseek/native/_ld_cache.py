@@ -129,7 +129,7 @@ def parse_ld_cache(data: bytes, path: str) -> LdCache:
 
 
 class _NewCache:
-    """The new layout, from ``base`` on. Names count from there, the extension from the file's start."""
+    """The new layout, from ``base`` on: names count from there, the extension from byte 0."""
 
     def __init__(self, data: bytes, base: int, path: str) -> None:
         self._data, self._base, self._path = data, base, path
