@@ -104,7 +104,10 @@ def judge(facts: Facts, process: Process, attempts: Sequence[Attempt]) -> Diagno
     faults = _by_weight(nearest.faults)
     found = [(*_cause_of(facts, process, nearest, fault), fault) for fault in faults]
     cause, verdict, fault = min(found, key=lambda finding: _ORDER.index(finding[0]))
-    also = dict.fromkeys(text for _, text, _ in found if text != verdict)
+    # A CUDA wheel misses several libraries of CUDA; one command mends them all.
+    also = dict.fromkeys(
+        text for kind, text, _ in found if text != verdict and kind is not Cause.CUDA_WHEEL
+    )
     return Diagnosis(
         cause, verdict, nearest, fault, tuple(also)[:MAX_ALSO], _noise(attempts, nearest)
     )
@@ -272,7 +275,9 @@ def _old_version(facts: Facts, process: Process, fault: Fault) -> tuple[Cause, s
 
 def _noise(attempts: Sequence[Attempt], chosen: Attempt) -> tuple[str, ...]:
     return tuple(
-        f"FFmpeg {attempt.ffmpeg_major}: {describe(attempt.faults[0])}"
+        f"FFmpeg {attempt.ffmpeg_major}: {describe(_by_weight(attempt.faults)[0])}"
+        if attempt.avutil not in attempt.missing_ffmpeg
+        else f"FFmpeg {attempt.ffmpeg_major}: {attempt.avutil} is not found"
         for attempt in attempts
         if attempt is not chosen and attempt.faults
     )

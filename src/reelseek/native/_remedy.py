@@ -75,6 +75,8 @@ def find_remedy(
         if found is not None:
             return found
     command, note = _installation(facts, diagnosis, providers)
+    if command and diagnosis.also:
+        note = f"{note}. Then run `reelseek doctor` again: {diagnosis.also[0]}".removeprefix(". ")
     return Remedy(RemedyKind.INSTALL if command else RemedyKind.UNKNOWN, command, note)
 
 
