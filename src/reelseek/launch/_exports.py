@@ -87,7 +87,12 @@ def _examined(python: str) -> Examination:
 def _nothing(form: str, found: Examination) -> Export:
     if form == "json":
         return _as_json(found)
-    return Export(f"# nothing to set: {found.diagnosis.verdict}\n", "", None)
+    return Export(_comment(f"nothing to set: {found.diagnosis.verdict}"), "", None)
+
+
+def _comment(text: str) -> str:
+    """One comment line: a path in it may hold a line break, after which a shell would go on."""
+    return f"# {' '.join(text.split())}\n"
 
 
 def _tried(found: Examination, value: str) -> tuple[str, Proof]:
@@ -226,8 +231,8 @@ def _write_conda_scripts(facts: Facts, activate: str) -> str:
     for stage, text in (("activate", activate), ("deactivate", DEACTIVATE_SCRIPT)):
         path = Path(facts.prefix) / "etc" / "conda" / f"{stage}.d" / "reelseek.sh"
         _write(path, text)
-        written.append(f"# wrote {shlex.quote(str(path))}\n")
-    return "".join(written) + "# It takes effect at the next `conda activate`.\n"
+        written.append(_comment(f"wrote {path}"))
+    return "".join(written) + _comment("It takes effect at the next `conda activate`.")
 
 
 def _write(path: Path, text: str) -> None:
