@@ -202,6 +202,19 @@ def test_hash_table_that_claims_two_billion_buckets_is_refused(tmp_path: Path) -
         defined_symbols(path)
 
 
+def test_names_that_overlap_cannot_fill_the_memory(tmp_path: Path) -> None:
+    long = "a" * 4000
+    data = bytearray(tiny_elf(soname=long))
+    place = data.index(long.encode()) - data.index(b"\0libone.so.1")  # within the string table
+    symbols = data.index(b"\x12\0\0\0" + bytes(16)) - 4  # the first symbol that has a name
+    for number in range(4):
+        at = symbols + 24 * number
+        data[at : at + 6] = struct.pack("<IBB", place + number, 0x12, 0)
+        data[at + 6] = 5
+    with pytest.raises(ElfError, match="overlaps"):
+        defined_symbols(_written(tmp_path, bytes(data)))
+
+
 def test_version_list_without_end_is_refused(tmp_path: Path) -> None:
     data = tiny_elf()
     looped = data.replace(b"\x01\0\x02\0", b"\x01\0\xff\xff", 1)

@@ -581,6 +581,20 @@ def test_symbol_of_the_program_or_of_any_library_of_the_tree_serves(workshop: Wo
     assert workshop.load(workshop.program("main"), a, check_symbols=True).loads
 
 
+def test_damaged_symbol_table_is_a_fault_of_its_library(workshop: Workshop) -> None:
+    b = workshop.library("libb.so", code=DEFINES, options=["-Wl,--hash-style=gnu"])
+    a = workshop.library("liba.so", "libb.so", runpath="$ORIGIN", code=CALLS)
+    data = b.read_bytes()
+    # The tag of DT_GNU_HASH, whose table tells how many symbols there are.
+    entry = data.index(struct.pack("<Q", 0x6FFFFEF5))
+    table = struct.unpack_from("<Q", data, entry + 8)[0]
+    _overwrite(b, table, b"\xff\xff\xff\xff")
+    setting = LinkerSetting(str(workshop.program("main")))
+    (fault,) = simulate_load(str(a), setting, check_symbols=True).faults
+    assert fault.kind is FaultKind.UNREADABLE
+    assert fault.chain == ("liba.so", "libb.so")
+
+
 def test_weak_undefined_symbol_is_no_fault(workshop: Workshop) -> None:
     code = "int f(void) __attribute__((weak)); int g(void) { return f ? f() : 0; }"
     a = workshop.library("liba.so", code=code)

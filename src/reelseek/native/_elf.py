@@ -26,10 +26,14 @@ VERSION_INDEX_MASK = 0x7FFF
 STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE = 1, 2, 10
 SHN_UNDEF = 0
 MAX_SYMBOLS = 4 << 20
-MAX_NAME_BYTES = 1 << 16
+NAME_SHARE = 4
+"""All symbols' names together, in sizes of the string table. Names may share their ends; many
+that overlap could fill the memory."""
 MAX_STRING_BYTES = 256 << 20
 """libtorch_cpu.so has 75,000 symbols with 5 MB of names; CUDA libraries have ten times that."""
 CACHED_FILES = 1024
+CACHED_SYMBOL_TABLES = 128
+"""Those of torch's libraries take some megabytes each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +196,7 @@ def _links(
 Symbols = frozenset[tuple[str, str]]
 
 
-@lru_cache(maxsize=CACHED_FILES)
+@lru_cache(maxsize=CACHED_SYMBOL_TABLES)
 def _symbols(path: str, state: tuple[int, ...]) -> tuple[Symbols, Symbols]:
     """The undefined and the defined symbols of the dynamic symbol table."""
     with elf_image(path) as image:
@@ -225,6 +229,7 @@ class _SymbolNames:
             raise dynamic.image.fault(f"the string table has {size} bytes", 0)
         self._dynamic, self._offsets, self._versions = dynamic, offsets, versions
         self._text = _table(dynamic, found, size, "the string table")
+        self._room = NAME_SHARE * size
         self._version_names = {0: "", 1: ""}  # local, and global without a version
         for version, index in _version_definitions(dynamic):
             self._version_names.setdefault(index, version)
@@ -238,8 +243,10 @@ class _SymbolNames:
             self._offsets[wanted].tolist(), self._versions[wanted].tolist(), strict=True
         ):
             end = text.find(b"\0", start)
-            if end < 0 or end - start > MAX_NAME_BYTES:
-                raise self._dynamic.image.fault("a symbol's name has no end", 0)
+            self._room -= max(end - start, 0)
+            if end < 0 or self._room < 0:
+                what = "has no end" if end < 0 else "overlaps too many others"
+                raise self._dynamic.image.fault(f"a symbol's name {what}", 0)
             if end > start:
                 out.add((text[start:end].decode(errors="replace"), names.get(index, "")))
         return frozenset(out)

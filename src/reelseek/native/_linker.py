@@ -243,11 +243,22 @@ class _Process:
         if any(fault.kind is not FaultKind.VERSION_NOT_DEFINED for fault in tree.faults):
             return
         known = {fault.version for fault in tree.faults}
-        scope = [*self.started.maps, *tree.maps]
-        for index, link_map in enumerate(tree.maps):
-            if link_map.is_new:
+        new = [index for index, link_map in enumerate(tree.maps) if link_map.is_new]
+        try:
+            wants = [undefined_symbols(tree.maps[index].path) for index in new]
+            left = {want for wanted in wants for want in wanted if want[1] not in known}
+            for provider in (*self.started.maps, *tree.maps):
+                left = _still_missing(left, defined_symbols(provider.path))
+        except ElfError as exc:
+            tree.faults.append(_symbol_table_fault(tree, exc))
+            return
+        for index, wanted in zip(new, wants, strict=True):
+            for name, version in sorted(wanted & left):
                 chain = tree.chain(index)
-                tree.faults += _symbol_faults(link_map, scope, known, chain)
+                tree.faults.append(
+                    Fault(FaultKind.UNDEFINED_SYMBOL, chain[-1], tree.maps[index].path, version,
+                          name, chain)
+                )  # fmt: skip
 
     def _start(self, program: ElfFile) -> _Tree:
         tree = _Tree()
@@ -358,23 +369,12 @@ def _version_fault(need: VersionNeed, found: LinkMap, chain: tuple[str, ...]) ->
     )
 
 
-def _symbol_faults(
-    link_map: LinkMap, scope: Sequence[LinkMap], known: set[str], chain: tuple[str, ...]
-) -> list[Fault]:
-    try:
-        missing = {
-            wanted for wanted in undefined_symbols(link_map.path) if wanted[1] not in known - {""}
-        }
-        for provider in scope:
-            if missing:
-                missing = _still_missing(missing, defined_symbols(provider.path))
-    except ElfError as exc:
-        return [Fault(FaultKind.UNREADABLE, chain[-1], exc.path or "", chain=chain,
-                      detail=str(exc))]  # fmt: skip
-    return [
-        Fault(FaultKind.UNDEFINED_SYMBOL, chain[-1], link_map.path, version, name, chain)
-        for name, version in sorted(missing)
-    ]
+def _symbol_table_fault(tree: _Tree, error: ElfError) -> Fault:
+    chain = next(
+        (tree.chain(index) for index, found in enumerate(tree.maps) if found.path == error.path),
+        (Path(error.path or "").name,),
+    )
+    return Fault(FaultKind.UNREADABLE, chain[-1], error.path or "", chain=chain, detail=str(error))
 
 
 def _still_missing(
@@ -382,7 +382,7 @@ def _still_missing(
 ) -> set[tuple[str, str]]:
     """A definition without a version serves every need; a need without one takes any version."""
     left = {want for want in missing if want not in defined and (want[0], "") not in defined}
-    if any(not version for _, version in left):
-        names = {name for name, _ in defined}
-        left = {(name, version) for name, version in left if version or name not in names}
+    wanted = {name for name, version in left if not version}
+    if wanted:
+        left -= {(name, "") for name, _ in defined if name in wanted}
     return left
