@@ -34,18 +34,20 @@ def tiny_elf(
     needed: tuple[str, ...] = ("libone.so.1", "libtwo.so.2"),
     texts: Mapping[str, str] = {"RUNPATH": "$ORIGIN:/opt/lib"},
     flags_1: int = 0,
+    copies: int = 0,
 ) -> bytes:
     """A library that needs ``ONE_1`` and, weakly, ``ONE_2`` of libone.so.1, and defines ``TINY_1``.
 
     Its symbols: ``takes@ONE_1`` undefined, ``maybe`` undefined and weak, ``gives@@TINY_1`` and
-    ``plain`` defined.
+    ``plain`` defined, and the latter again ``copies`` times.
     """
     strings, word = _Strings(), "Q" if bits == 64 else "I"
     needs = _version_needs(strings, order)
     definitions = _version_definitions(strings, order, soname)
     symbols = _symbols(strings, order, bits)
-    versym = struct.pack(f"{order}5H", 0, 2, 0, 4, 1)
-    gnu_hash = _gnu_hash(order, bits)
+    symbols += symbols[-len(symbols) // 5 :] * copies
+    versym = struct.pack(f"{order}{5 + copies}H", 0, 2, 0, 4, 1, *[1] * copies)
+    gnu_hash = _gnu_hash(order, bits, 2 + copies)
     tags = [("NEEDED", strings.at(name)) for name in needed]
     tags += [("SONAME", strings.at(soname)), ("FLAGS_1", flags_1)]
     tags += [(tag, strings.at(text)) for tag, text in texts.items()]
@@ -110,7 +112,8 @@ def _symbols(strings: _Strings, order: str, bits: int) -> bytes:
     return out
 
 
-def _gnu_hash(order: str, bits: int) -> bytes:
-    """One bucket, whose chain is the two defined symbols."""
-    bloom = bytes(bits // 8)
-    return struct.pack(f"{order}4I", 1, 3, 1, 0) + bloom + struct.pack(f"{order}I2I", 3, 0x10, 0x11)
+def _gnu_hash(order: str, bits: int, defined: int) -> bytes:
+    """One bucket, whose chain is the defined symbols, from the third on."""
+    chain = [0x10] * (defined - 1) + [0x11]
+    head = struct.pack(f"{order}4I", 1, 3, 1, 0) + bytes(bits // 8)
+    return head + struct.pack(f"{order}{1 + defined}I", 3, *chain)
