@@ -174,7 +174,10 @@ def _refusal(
     is_about_ffmpeg = diagnosis.cause in (Cause.NO_FFMPEG, Cause.OTHER_FFMPEG)
     if remedy.kind is not RemedyKind.SEARCH_PATH and refused and is_about_ffmpeg:
         return refused
-    detail = f"in this process: {describe(stuck_at)}" if stuck_at else ""
+    details = [f"in this process: {describe(stuck_at)}"] if stuck_at else []
+    if facts.path_was_changed_inside:
+        details.append("LD_LIBRARY_PATH was changed inside Python, which has no effect")
+    detail = "; ".join(details)
     if remedy.kind is RemedyKind.SEARCH_PATH:
         return BackendUnavailableError(
             f"{diagnosis.verdict}; a running process can't mend that",

@@ -21,7 +21,8 @@ from pathlib import Path
 
 from reelseek.errors import BackendUnavailableError
 
-INTERPRETER_TIMEOUT_SECONDS = 10
+INTERPRETER_TIMEOUT_SECONDS = 3
+"""For saying its version; one that takes longer is read from its folders."""
 MAX_METADATA_BYTES = 65536
 MAX_FOLDER_ENTRIES = 20_000
 """A site-packages folder with more entries is read up to there."""

@@ -231,7 +231,7 @@ def _torchcodec_files(folder: str, major: int) -> tuple[str, ...]:
     stems = ("core", "decoder", "custom_ops", "pybind_ops")
     paths = [os.path.join(folder, f"libtorchcodec_{stem}{major}.so") for stem in stems]
     paths.append(os.path.join(folder, "libtorchcodec_pybind_ops.so"))  # of every major, since 0.16
-    return tuple(path for path in paths if os.path.exists(path))
+    return tuple(path for path in paths if os.path.lexists(path))
 
 
 def _paths(result: LoadResult) -> list[str]:
