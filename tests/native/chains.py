@@ -252,7 +252,12 @@ def _build_core(folder: Path, major: int) -> None:
 
 
 def make_environment(
-    libraries: Path, prefix: Path, python: Interpreter, *, torch_is_c: bool = False
+    libraries: Path,
+    prefix: Path,
+    python: Interpreter,
+    *,
+    torch_is_c: bool = False,
+    has_rpath: bool = True,
 ) -> Environment:
     """A conda-like environment with the chain in it, without libnppicc.
 
@@ -261,13 +266,15 @@ def make_environment(
         prefix: The folder to make.
         python: What it is made of.
         torch_is_c: Let torch need no libstdc++, so that importing it maps none.
+        has_rpath: Give Python conda's DT_RPATH, by which its libraries find the environment's
+            lib folder; otherwise a DT_RUNPATH, by which only Python itself does.
     """
     home = prefix / "lib" / f"python{python.version}"
     site_packages = home / "site-packages"
     for folder in (prefix / "bin", prefix / "conda-meta", site_packages):
         folder.mkdir(parents=True)
     (prefix / "conda-meta" / "history").write_text("")
-    _install_python(prefix, home, python)
+    _install_python(prefix, home, python, "disable" if has_rpath else "enable")
     for library in (libraries / "lib").iterdir():
         shutil.copy2(library, prefix / "lib")
     _install_torch(libraries / "torch", site_packages, python, "c" if torch_is_c else "cxx")
@@ -277,7 +284,7 @@ def make_environment(
     )
 
 
-def _install_python(prefix: Path, home: Path, python: Interpreter) -> None:
+def _install_python(prefix: Path, home: Path, python: Interpreter, new_tags: str) -> None:
     library = prefix / "lib" / python.library.name
     library.symlink_to(python.library)
     for entry in python.stdlib.iterdir():
@@ -288,7 +295,7 @@ def _install_python(prefix: Path, home: Path, python: Interpreter) -> None:
         program,
         LAUNCHER,
         needs=[library],
-        options=["-no-pie", "-Wl,--disable-new-dtags,-rpath,$ORIGIN/../lib"],
+        options=["-no-pie", f"-Wl,--{new_tags}-new-dtags,-rpath,$ORIGIN/../lib"],
         is_program=True,
     )
     (prefix / "bin" / "python").symlink_to(program.name)
