@@ -451,6 +451,37 @@ def test_folder_of_the_librarys_name_ends_the_search(two: Workshop) -> None:
     assert fault.kind is FaultKind.UNREADABLE
 
 
+def test_folder_whose_name_is_too_long_is_passed_over(two: Workshop) -> None:
+    long = "/x" * 2500
+    a = two.library("liba.so", "one/libb.so", runpath=f"{long}:/{'y' * 300}:{two.folder}/two")
+    result = two.load(two.program("main"), a)
+    assert _path_of(result, "libb.so") == f"{two.folder}/two/libb.so"
+
+
+def test_file_that_cannot_be_opened_ends_the_search_in_its_list(two: Workshop) -> None:
+    runpath = f"{two.folder}/loop:{two.folder}/two"
+    a = two.library("liba.so", "one/libb.so", runpath=runpath)
+    (two.folder / "loop").mkdir()
+    (two.folder / "loop/libb.so").symlink_to("libb.so")
+    result = two.load(two.program("main"), a)
+    assert [fault.kind for fault in result.faults] == [FaultKind.NOT_FOUND]
+
+
+def test_link_that_leads_nowhere_is_passed_over(two: Workshop) -> None:
+    a = two.library("liba.so", "one/libb.so", runpath=f"{two.folder}/three:{two.folder}/two")
+    (two.folder / "three").mkdir()
+    (two.folder / "three/libb.so").symlink_to("absent.so")
+    result = two.load(two.program("main"), a)
+    assert _path_of(result, "libb.so") == f"{two.folder}/two/libb.so"
+
+
+def test_file_in_place_of_a_folder_is_passed_over(two: Workshop) -> None:
+    a = two.library("liba.so", "one/libb.so", runpath=f"{two.folder}/file:{two.folder}/two")
+    (two.folder / "file").write_text("")
+    result = two.load(two.program("main"), a)
+    assert _path_of(result, "libb.so") == f"{two.folder}/two/libb.so"
+
+
 def test_program_cannot_be_loaded_as_a_library(workshop: Workshop) -> None:
     main = workshop.program("main")
     (fault,) = workshop.load(main, workshop.program("other")).faults

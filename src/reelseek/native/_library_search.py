@@ -7,11 +7,12 @@ Source: ld.so(8) and glibc's ``elf/dl-load.c`` (``_dl_map_object``, ``open_path`
 from __future__ import annotations
 
 import errno
+import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
 
 from reelseek.errors import ElfError
 from reelseek.native._elf import ElfFile, read_elf, read_identity
@@ -20,8 +21,9 @@ from reelseek.native._ld_cache import LdCache
 from reelseek.native._ld_so import LdSo
 
 TOKEN = re.compile(r"\$(?:\{(ORIGIN|LIB|PLATFORM)\}|(ORIGIN|LIB|PLATFORM)(?![A-Za-z0-9_]))")
-GOES_ON_AFTER = (errno.ENOENT, errno.EACCES, errno.ENOTDIR)
-"""Failures to open a file after which the search goes on in the list's next folder."""
+GOES_ON_AFTER = (errno.ENOENT, errno.EACCES)
+"""Failures to open a file after which the search goes on in the list's next folder. Another one, in
+a folder that exists, ends the search in that list."""
 
 
 class FoundBy(Enum):
@@ -177,7 +179,8 @@ class LibrarySearch:
                     if self._is_usable(path, found_by):
                         return path
                 except OSError:
-                    return ""
+                    if _is_folder(f"{folder}/{subfolder}"):
+                        return ""
         return ""
 
     def _subfolders_of(self, folder: str) -> tuple[str, ...]:
@@ -187,7 +190,7 @@ class LibrarySearch:
                 *(
                     f"glibc-hwcaps/{level}/"
                     for level in self._ld_so.hwcaps
-                    if Path(folder, "glibc-hwcaps", level).is_dir()
+                    if _is_folder(f"{folder}/glibc-hwcaps/{level}")
                 ),
                 "",
             )
@@ -198,7 +201,7 @@ class LibrarySearch:
 
         Raises:
             _UnusableError: The file ends the search.
-            OSError: It can't be opened, for a reason that ends the search in this list.
+            OSError: It can't be opened, for another reason than that it isn't there.
         """
         try:
             identity = read_identity(path)
@@ -243,6 +246,13 @@ class LibrarySearch:
             "PLATFORM": self._ld_so.platform,
         }
         return TOKEN.sub(lambda match: values[match[1] or match[2]], text)
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 class _UnusableError(Exception):
