@@ -35,7 +35,7 @@ def seeds_of(target: str) -> tuple[bytes, ...]:
         return (corpus.clip_path("matroska.mkv").read_bytes()[:200],)
     if target == "nal_formats":
         return tuple(_configuration(clip) for clip in ("b_frames.mp4", "hevc.mp4"))
-    if target == "elf":
+    if target in ("elf", "linker"):
         return tuple(tiny_elf(bits=bits, order=order) for bits in (64, 32) for order in "<>")
     if target == "ld_cache":
         return tuple(_caches())
