@@ -184,6 +184,7 @@ def test_folder_that_no_search_path_can_hold_is_not_proposed(
     made.supply_npp()
     done = reelseek_command("env", "--python", made.python)
     assert (done.returncode, done.stdout) == (1, "")
+    assert "can't hold a folder with : or ;" in done.stderr
 
 
 @given(folders=st.lists(st.text(min_size=1).map(lambda text: f"/{text}"), min_size=1, max_size=3))

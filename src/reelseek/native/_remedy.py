@@ -74,6 +74,12 @@ def find_remedy(
         found = _search_path(facts, attempts, providers)
         if found is not None:
             return found
+        if diagnosis.fault and is_unwritable(path := providers.of(diagnosis.fault)):
+            note = (
+                f"{path} has it, but a search path can't hold a folder with : or ; in its name. "
+                "Move the environment, or install it under another name"
+            )
+            return Remedy(RemedyKind.UNKNOWN, note=note)
     command, note = _installation(facts, diagnosis, providers)
     if command and diagnosis.also:
         note = f"{note}. Then run `reelseek doctor` again: {diagnosis.also[0]}".removeprefix(". ")
@@ -88,6 +94,11 @@ def export_line(folders: Sequence[str]) -> str:
     """
     path = shlex.quote(":".join(folders))
     return f'export LD_LIBRARY_PATH={path}"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"'
+
+
+def is_unwritable(path: str) -> bool:
+    """Whether LD_LIBRARY_PATH can't name it: ``:`` and ``;`` part its entries (ld.so(8))."""
+    return ":" in path or ";" in path
 
 
 def _search_path(facts: Facts, attempts: Sequence[Attempt], providers: Providers) -> Remedy | None:
@@ -142,8 +153,8 @@ def _with_provider(
         if not path:
             return None
         folder = path.rpartition("/")[0]
-        if ":" in folder or ";" in folder:
-            return None  # LD_LIBRARY_PATH has no way to write it
+        if is_unwritable(folder):
+            return None
         if folder not in chosen:
             order = providers.folders.index
             return sorted([*chosen, folder], key=order)
