@@ -219,6 +219,14 @@ def test_version_list_without_end_is_refused(tmp_path: Path) -> None:
         read_elf(_written(tmp_path, endless))
 
 
+def test_thousands_of_program_headers_are_refused(tmp_path: Path) -> None:
+    data = bytearray(tiny_elf())
+    data[56:58] = b"\xff\xff"  # e_phnum
+    path = _written(tmp_path, bytes(data) + bytes(4 << 20))
+    with pytest.raises(ElfError, match="65535 program headers"):
+        read_elf(path)
+
+
 def test_thousands_of_needs_are_refused(tmp_path: Path) -> None:
     many = tuple(f"l{number}" for number in range(5000))
     with pytest.raises(ElfError, match="more than 4096 libraries"):

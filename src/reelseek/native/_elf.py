@@ -26,6 +26,8 @@ VERSION_INDEX_MASK = 0x7FFF
 STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE = 1, 2, 10
 SHN_UNDEF = 0
 MAX_SYMBOLS = 4 << 20
+SINGLE_WORDS = 4
+"""More words than these are a table, of a size that has been checked."""
 NAME_SHARE = 4
 """All symbols' names together, in sizes of the string table. Names may share their ends; many
 that overlap could fill the memory."""
@@ -315,4 +317,6 @@ def _gnu_hash_count(dynamic: Dynamic, start: int) -> int:
 
 def _words(dynamic: Dynamic, offset: int, count: int, structure: str) -> npt.NDArray[Any]:
     order = "<" if dynamic.image.identity.is_little_endian else ">"
-    return np.frombuffer(dynamic.image.read(offset, count * 4, structure), f"{order}u4")
+    is_table = count > SINGLE_WORDS
+    data = dynamic.image.read(offset, count * 4, structure, is_table=is_table)
+    return np.frombuffer(data, f"{order}u4")

@@ -25,11 +25,12 @@ from reelseek.errors import ElfError
 MAGIC = b"\x7fELF"
 IDENT_BYTES = 16
 EV_CURRENT = 1
-WORK_LIMIT = 64 << 20
+WORK_LIMIT = 16 << 20
 """Bytes read for one file, symbol tables apart. The libraries of torch need about 10,000."""
 LEAST_WORK = 256
 """What the smallest read counts for, so that the limit bounds the number of reads too."""
-MAX_DYNAMIC_BYTES = 1 << 20
+MAX_PROGRAM_HEADERS = 1024
+MAX_DYNAMIC_BYTES = 1 << 18
 MAX_NEEDED = 4096
 STRING_STEPS = (128, 4096, 1 << 16, 1 << 20)
 """How much is read at a time to find a string's end; an RPATH may hold hundreds of folders."""
@@ -141,6 +142,8 @@ class ElfImage:
         size = layout.sizeof()
         if count and header.e_phentsize != size:
             raise self.fault(f"program headers of {header.e_phentsize} bytes, not {size}", 0)
+        if count > MAX_PROGRAM_HEADERS:
+            raise self.fault(f"{count} program headers, more than any library has", 0)
         structure = "the program header table"
         table = self.read(header.e_phoff, count * size, structure)
         return [
