@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 import random
 import resource
+import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from reelseek.native._doctor import Examination, examine
+from reelseek.native._doctor import Examination, document, examine
 from tests.native import chains
 from tests.native.chains import Environment
 
@@ -71,6 +73,7 @@ def examined(environment: Environment) -> Examination:
     """What the doctor finds, with the limits that it keeps."""
     before, begin = _peak_bytes(), time.monotonic()
     found = examine(str(environment.python), with_proof=False)
+    document([found])
     assert time.monotonic() - begin < SECONDS
     assert _peak_bytes() - before < BYTES
     maps = Path("/proc/self/maps").read_text()
@@ -95,11 +98,17 @@ def _sparse(path: Path) -> None:
         file.truncate(1 << 40)
 
 
+def _sparse_behind_an_elf_file(path: Path) -> None:
+    shutil.copyfile(sys.executable, path)
+    os.truncate(path, 1 << 40)
+
+
 HOSTILE: dict[str, Callable[[Path], object]] = {
     "empty": lambda path: path.write_bytes(b""),
     "text": lambda path: path.write_text("/* GNU ld script */ INPUT(libavcodec.so.61.3.100)"),
     "cut": _cut,
     "a terabyte of zeros": _sparse,
+    "a terabyte behind a program": _sparse_behind_an_elf_file,
     "fifo": os.mkfifo,
     "folder": Path.mkdir,
     "link to itself": lambda path: path.symlink_to(path.name),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import mmap
 import os
 import re
 from dataclasses import dataclass
@@ -32,6 +31,9 @@ AVCODEC = re.compile(r"libavcodec(?:-[0-9a-f]+)?\.so\.\d+")
 AV1_LIBRARY = re.compile(r"lib(dav1d|aom|gav1)\b.*\.so")
 AV1_SETTINGS = (b"--enable-libdav1d", b"--enable-libaom", b"--enable-libgav1")
 """FFmpeg's libavcodec holds the options that it was configured with as text."""
+MAX_CODEC_BYTES = 256 << 20
+"""A libavcodec with dozens of codecs inside takes 30 MB; a larger file is read up to here."""
+PIECE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +97,24 @@ def _has_av1(codec: Loaded) -> bool:
     if codec.elf is not None and any(map(AV1_LIBRARY.match, codec.elf.needed)):
         return True
     try:
-        if not os.path.isfile(codec.path):
-            return False
-        with (
-            open(codec.path, "rb") as file,
-            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image,
-        ):
-            return any(image.find(setting) >= 0 for setting in AV1_SETTINGS)
-    except (OSError, ValueError):
+        return _holds(codec.path, AV1_SETTINGS) if os.path.isfile(codec.path) else False
+    except OSError:
         return False  # its load has named the fault
+
+
+def _holds(path: str, texts: tuple[bytes, ...]) -> bool:
+    """Whether one of the texts is in a file's beginning, which is read, not mapped."""
+    overlap = max(map(len, texts)) - 1
+    with open(path, "rb") as file:
+        kept = b""
+        for _ in range(MAX_CODEC_BYTES // PIECE_BYTES):
+            piece = file.read(PIECE_BYTES)
+            if any(text in kept + piece for text in texts):
+                return True
+            if len(piece) < PIECE_BYTES:
+                return False
+            kept = piece[-overlap:]
+    return False
 
 
 def _file_name(library: Loaded) -> str:
