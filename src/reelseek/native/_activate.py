@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import importlib
 import importlib.util
@@ -9,6 +10,7 @@ import os
 import shlex
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,8 +26,12 @@ if TYPE_CHECKING:
 SWITCH = "REELSEEK_ACTIVATE"
 """Environment variable; ``0`` turns activation off."""
 
+REFUSAL_SECONDS = 30
+"""A refusal holds so long, as ``backend="auto"`` asks again for each file that needs torchcodec."""
+
 _lock = threading.Lock()
 _done: list[Activation] = []
+_refused: list[tuple[float, BackendUnavailableError]] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +54,23 @@ def activate() -> Activation:
     linker reads it once, when the process starts.
 
     Returns:
-        What was done. Calling it again returns the same.
+        What was done. Calling it again returns the same; a refusal is looked into again after
+        half a minute.
 
     Raises:
         BackendUnavailableError: torchcodec isn't installed, or can't be made to load in this
             process; the text has the command that mends it.
     """
     with _lock:
-        if not _done:
+        if _done:
+            return _done[0]
+        if _refused and time.monotonic() < _refused[0][0]:
+            raise copy.copy(_refused[0][1])
+        try:
             _done.append(_activate())
+        except BackendUnavailableError as exc:
+            _refused[:] = [(time.monotonic() + REFUSAL_SECONDS, exc)]
+            raise
         return _done[0]
 
 
@@ -98,9 +112,11 @@ def _mend() -> Activation:
     paths, stuck_at = _planned(facts, process, attempts, providers)
     if paths:
         return _preload(paths, providers)
-    if _imports_all_the_same():
+    refusal = _refusal(facts, providers, stuck_at)
+    # That there is no FFmpeg is certain; importing torch to see it again would take seconds.
+    if refusal is not providers.wheel_refusal and _imports_all_the_same():
         return Activation("")
-    raise _refusal(facts, attempts, providers, stuck_at)
+    raise refusal
 
 
 def _planned(
@@ -158,9 +174,7 @@ def _imports_all_the_same() -> bool:
     return True
 
 
-def _refusal(
-    facts: Facts, attempts: Sequence[Attempt], providers: Providers, stuck_at: Fault | None
-) -> BackendUnavailableError:
+def _refusal(facts: Facts, providers: Providers, stuck_at: Fault | None) -> BackendUnavailableError:
     """What can't be mended here, with the command that mends it."""
     from reelseek.native._judge import Cause, describe, judge
     from reelseek.native._process import torch_is_imported, try_all
