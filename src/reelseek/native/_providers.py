@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from reelseek.errors import BackendUnavailableError, ElfError
 from reelseek.native._elf import ElfFile, read_elf
-from reelseek.native._facts import DEFAULT_FOLDERS, Facts
+from reelseek.native._facts import DEFAULT_FOLDERS, Facts, started_with
 from reelseek.native._linker import Fault, FaultKind
 from reelseek.native._process import torchcodec_majors
 from reelseek.native._wheel_ffmpeg import prepare_wheel_ffmpeg, wheel_ffmpeg_major
@@ -112,6 +113,9 @@ def _folders(facts: Facts) -> Iterator[str]:
         yield os.path.join(facts.packages["torch"], "lib")
     if conda := os.environ.get("CONDA_PREFIX"):
         yield os.path.join(conda, "lib")
+    # What the shell exports already, also where it is to be done without.
+    exported = started_with().get("LD_LIBRARY_PATH", "")
+    yield from (folder for folder in re.split("[:;]", exported) if os.path.isabs(folder))
     yield from sorted(glob.glob("/usr/local/cuda*/lib64"), reverse=True)
     yield from sorted(glob.glob("/usr/local/cuda*/targets/*/lib"), reverse=True)
     yield from DEFAULT_FOLDERS
