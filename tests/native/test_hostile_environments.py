@@ -145,6 +145,20 @@ def test_interpreters_library_that_is_no_library_is_survived(
     examined(restored)
 
 
+@pytest.mark.parametrize("kind", ["a terabyte of zeros", "fifo", "folder", "endless device"])
+def test_metadata_that_is_none_is_survived(restored: Environment, kind: str) -> None:
+    site_packages = restored.site_packages
+    (information,) = site_packages.glob("torchcodec-*.dist-info/METADATA")
+    for path in (site_packages / "torch" / "version.py", information):
+        original = path.read_bytes()
+        _replace(path, HOSTILE[kind])
+        try:
+            found = examined(restored)
+            assert found.facts.packages.keys() >= {"torch", "torchcodec"}
+        finally:
+            _replace(path, _writer(original))
+
+
 def test_interpreter_that_hangs_is_given_up(restored: Environment) -> None:
     program = restored.prefix / "bin" / "python"
     original = program.readlink()
