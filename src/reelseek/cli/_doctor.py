@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.text import Text
 
     from reelseek.launch import SlurmCheck
     from reelseek.native._doctor import Examination
@@ -43,7 +44,7 @@ def doctor(
 
     Exit status 0 where torchcodec loads as things are, else 1.
     """
-    from reelseek.cli._console import show, show_json
+    from reelseek.cli._console import show, show_json, show_whole
     from reelseek.launch import check_slurm
     from reelseek.native._doctor import document, examine
 
@@ -60,7 +61,9 @@ def doctor(
         for number, one in enumerate(found):
             if number:
                 show("")
-            show(*_rendered(one, slurm[number] if slurm else None, named=len(found) > 1))
+            show_whole(*_head(one, slurm[number] if slurm else None, named=len(found) > 1))
+            show("", *_tree(one))
+            show_whole(*_decoders(one))
     if not all(one.is_well for one in found) or not all(check.is_well for check in slurm):
         raise typer.Exit(1)
 
@@ -82,12 +85,13 @@ def _table(found: list[Examination]) -> RenderableType:
     return table
 
 
-def _rendered(one: Examination, slurm: SlurmCheck | None, *, named: bool) -> list[RenderableType]:
+def _head(one: Examination, slurm: SlurmCheck | None, *, named: bool) -> list[Text]:
+    """The verdict, the command, and what else is to be known."""
     from rich.text import Text
 
     style = "bold green" if one.is_well else "bold red"
     name = f"{one.facts.prefix}: " if named else ""
-    lines: list[RenderableType] = [Text(f"{name}{one.diagnosis.verdict}", style=style)]
+    lines = [Text(f"{name}{one.diagnosis.verdict}", style=style)]
     if one.remedy.command:
         lines.append(Text(f"run: {one.remedy.command}", style="bold"))
     lines += [Text(text) for text in _remarks(one)]
@@ -95,7 +99,6 @@ def _rendered(one: Examination, slurm: SlurmCheck | None, *, named: bool) -> lis
         lines.append(Text(slurm.verdict, style="green" if slurm.is_well else "bold red"))
         if slurm.command:
             lines.append(Text(f"run: {slurm.command}", style="bold"))
-    lines += ["", *_tree(one), *_decoders(one)]
     return lines
 
 
@@ -156,7 +159,7 @@ def _label(branch: Branch) -> str:
     return f"{branch.name}  {branch.where}".rstrip()
 
 
-def _decoders(one: Examination) -> list[RenderableType]:
+def _decoders(one: Examination) -> list[Text]:
     from rich.text import Text
 
     lines = []
@@ -165,4 +168,4 @@ def _decoders(one: Examination) -> list[RenderableType]:
         ffmpeg = f"FFmpeg {decoder.ffmpeg_major}" if decoder.ffmpeg_major else "no FFmpeg"
         said = f"loads, {ffmpeg}, {av1}" if decoder.loads else f"does not load: {decoder.fault}"
         lines.append(Text(f"{decoder.name} {decoder.version}: {said}"))
-    return ["", *lines] if lines else []
+    return [Text(), *lines] if lines else []
