@@ -6,8 +6,9 @@ searched for, and version needs are held against the file that was really taken
 (``elf/dl-version.c``).
 
 Not emulated: LD_AUDIT, LD_PROFILE, DT_FILTER and DT_AUXILIARY, namespaces (dlmopen), programs
-with raised privileges, /etc/ld.so.preload, and the legacy hwcap folders (``tls``, ``haswell``) that
-glibc searched before 2.37.
+with raised privileges, /etc/ld.so.preload, GLIBC_TUNABLES, the legacy hwcap folders (``tls``,
+``haswell``) that glibc searched before 2.37, the size of the static TLS block, and what a library's
+own initialisers do. musl's linker follows other rules.
 """
 
 from __future__ import annotations
