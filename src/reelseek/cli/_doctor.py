@@ -89,24 +89,35 @@ def _head(one: Examination, slurm: SlurmCheck | None, *, named: bool) -> list[Te
     """The verdict, the command, and what else is to be known."""
     from rich.text import Text
 
-    style = "bold green" if one.is_well else "bold red"
     name = f"{one.facts.prefix}: " if named else ""
-    lines = [Text(f"{name}{one.diagnosis.verdict}", style=style)]
-    if one.remedy.command:
-        lines.append(Text(f"run: {one.remedy.command}", style="bold"))
-    lines += [Text(text) for text in _remarks(one)]
-    if slurm is not None:
-        lines.append(Text(slurm.verdict, style="green" if slurm.is_well else "bold red"))
-        if slurm.command:
-            lines.append(Text(f"run: {slurm.command}", style="bold"))
-    return lines
+    diagnosis = _verdict(f"{name}{one.diagnosis.verdict}", one.remedy.command, well=one.is_well)
+    job = _verdict(slurm.verdict, slurm.command, well=slurm.is_well) if slurm else []
+    if slurm and not slurm.is_well:
+        # What the job lost on the way is the cause, and the diagnosis what comes of it.
+        diagnosis = diagnosis[:1]
+        return [*job, *diagnosis, *(Text(text) for text in _remarks(one))]
+    return [*diagnosis, *job, *(Text(text) for text in _remarks(one))]
+
+
+def _verdict(verdict: str, command: str, *, well: bool) -> list[Text]:
+    from rich.text import Text
+
+    lines = [Text(verdict, style="bold green" if well else "bold red")]
+    return [*lines, Text(f"run: {command}", style="bold")] if command else lines
 
 
 def _remarks(one: Examination) -> list[str]:
+    from reelseek.native._judge import Cause
+
     facts, proof = one.facts, one.proof
     remarks = []
     if one.remedy.folders:
         remarks.append("or: reelseek run -- python your_script.py")
+        if facts.is_this_process and one.diagnosis.cause in (Cause.NO_FFMPEG, Cause.OTHER_FFMPEG):
+            remarks.append(
+                "reelseek.open_video needs neither: it loads this FFmpeg itself, as does "
+                "reelseek.native.activate() before `import torchcodec`"
+            )
     if one.remedy.note:
         remarks.append(one.remedy.note)
     if proof is not None and proof.decodes:
