@@ -12,6 +12,7 @@ libstdc++ still works.
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import os
@@ -134,6 +135,7 @@ print(json.dumps([os.path.join(get("LIBDIR"), get("INSTSONAME")), sysconfig.get_
 """
 
 
+@functools.cache
 def _ask(path: Path) -> Interpreter | None:
     if not path.is_file():
         return None
