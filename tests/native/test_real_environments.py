@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes.util
 import json
 import shlex
 import subprocess
@@ -36,6 +37,12 @@ import sys, torchcodec
 from torchcodec.decoders import VideoDecoder
 print(torchcodec.ffmpeg_major_version, *VideoDecoder(sys.argv[1])[0].shape)
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _system_has_no_ffmpeg() -> None:
+    if ctypes.util.find_library("avutil") is not None:
+        pytest.skip("this system has an FFmpeg of its own, which torchcodec would take")
 
 
 @pytest.fixture(scope="module")
