@@ -86,8 +86,8 @@ def test_console_commands_run(document: Path, line: int, command: str, place: Pa
         assert re.search(rf"^{target}:", (REPOSITORY / "Makefile").read_text(), re.M), command
         return
     expected = int(found[1]) if (found := EXIT_STATUS.search(command)) else 0
-    if "demo" in command or "bench" in command:
-        for package in ("torch", "matplotlib"):
+    if "demo" in command or "bench" in command or "torchcodec" in command:
+        for package in ("torch",) if "torchcodec" in command else ("torch", "matplotlib"):
             if importlib.util.find_spec(package) is None:
                 skip_without(package, f"{package} isn't installed")
     done = subprocess.run(

@@ -26,6 +26,7 @@
     │   ├── VideoLengthError                (ValueError)  a video shorter than its episode
     │   └── TimestampToleranceError         (ValueError)  no frame near enough to a timestamp
     ├── IndexFileError                      (ValueError)  an index file that can't be used
+    ├── ElfError                            (ValueError)  a library file that can't be read
     └── DependencyError                     (ImportError) an optional package is missing
 
 Each class is also the builtin named beside it, so ``except FileNotFoundError`` works. The text of
@@ -193,6 +194,13 @@ class TimestampToleranceError(DatasetError, ValueError):
 
 class IndexFileError(ReelseekError, ValueError):
     """An index file is missing, damaged, cut short or of another version, or can't be written."""
+
+
+class ElfError(ReelseekError, ValueError):
+    """A program, library or linker cache is no such file, is cut short, or contradicts itself.
+
+    ``what`` names the structure and ``byte_offset`` the place.
+    """
 
 
 class DependencyError(ReelseekError, ImportError):

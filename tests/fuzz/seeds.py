@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import av
 
 from tests import corpus
+from tests.native.ld_caches import new_cache, old_cache
+from tests.native.tiny_elf import tiny_elf
 
 PACKETS = 12
 MP4 = ("av1_g20.mp4", "b_frames.mp4", "hevc_open_gop.mp4", "vp9.mp4")
@@ -32,7 +35,18 @@ def seeds_of(target: str) -> tuple[bytes, ...]:
         return (corpus.clip_path("matroska.mkv").read_bytes()[:200],)
     if target == "nal_formats":
         return tuple(_configuration(clip) for clip in ("b_frames.mp4", "hevc.mp4"))
+    if target in ("elf", "linker"):
+        return tuple(tiny_elf(bits=bits, order=order) for bits in (64, 32) for order in "<>")
+    if target == "ld_cache":
+        return tuple(_caches())
     return tuple(_seed(target, clip) for clip in CLIPS[target])
+
+
+def _caches() -> Iterator[bytes]:
+    plain = [("libb.so", "/opt/libb.so", 0x0303, 0), ("libc.so.6", "/lib/libc.so.6", 0x0303, 0)]
+    best = ("libb.so", "/opt/v3/libb.so", 0x0303, 1 << 62)
+    new = new_cache([*plain, best], ["x86-64-v3"])
+    yield from (new, old_cache(plain), old_cache(plain, new))
 
 
 def _seed(target: str, clip: str) -> bytes:

@@ -6,7 +6,10 @@ by atheris in longer runs; see README.md beside this file.
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -38,7 +41,11 @@ from reelseek.bitstream._pictures import (
     read_h264_set,
     read_hevc_set,
 )
+from reelseek.errors import ElfError
 from reelseek.index._av1_units import Av1Units
+from reelseek.native._elf import defined_symbols, read_elf, undefined_symbols
+from reelseek.native._ld_cache import parse_ld_cache
+from reelseek.native._linker import LinkerSetting, simulate_load, simulate_start
 
 SEQUENCE = bytes.fromhex("00000002d39fffda5f2008")
 """The payload of a sequence header that SVT-AV1 wrote."""
@@ -164,13 +171,62 @@ def vpx(data: bytes) -> None:
         vp9_size(data)
 
 
+def elf(data: bytes) -> None:
+    """A program or library; a fault names its structure and the place."""
+    with _as_file(data) as path:
+        for read in (read_elf, undefined_symbols, defined_symbols):
+            _read_or_refuse(read, path, len(data))
+
+
+def linker(data: bytes) -> None:
+    """What the dynamic linker would do with a library, and with a program."""
+    with _as_file(data) as path:
+        result = simulate_load(path, LinkerSetting(sys.executable), check_symbols=True)
+        assert result.libraries[0].name == path
+        assert all(fault.chain for fault in result.faults)
+        _read_or_refuse(lambda program: simulate_start(LinkerSetting(program)), path, len(data))
+
+
+def ld_cache(data: bytes) -> None:
+    """The dynamic linker's cache."""
+    try:
+        cache = parse_ld_cache(data, "ld.so.cache")
+    except ElfError as error:
+        _check_place(error, len(data))
+        return
+    for name in cache.entries:
+        cache.path_of(name, "x86_64", ["x86-64-v3", "x86-64-v2"])
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     target.__name__: target
     for target in (
         moov, obus, temporal_units, frame_headers, sequence_header, all_headers, h264, hevc,
-        nal_formats, matroska, vpx,
+        nal_formats, matroska, vpx, elf, ld_cache, linker,
     )
 }  # fmt: skip
+
+
+@contextmanager
+def _as_file(data: bytes) -> Iterator[str]:
+    """The path of a file that has these bytes."""
+    with tempfile.NamedTemporaryFile(prefix="fuzz") as file:
+        file.write(data)
+        file.flush()
+        yield file.name
+
+
+def _read_or_refuse(read: Callable[[str], object], path: str, size: int) -> None:
+    try:
+        read(path)
+    except ElfError as error:
+        _check_place(error, size)
+
+
+def _check_place(error: ElfError, size: int) -> None:
+    assert error.what
+    assert error.byte_offset is not None
+    assert 0 <= error.byte_offset <= size
 
 
 def _order(order: H264Order | HevcOrder, units: list[bytes]) -> None:

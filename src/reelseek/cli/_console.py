@@ -11,6 +11,7 @@ from typing import Any
 from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 PIPED_WIDTH = 10_000
 """Columns where stdout is no terminal: as many as a line needs."""
@@ -40,6 +41,17 @@ def show(*renderables: RenderableType) -> None:
             console.print(renderable)
     for line in capture.get().splitlines():
         print(line.rstrip())
+
+
+def show_whole(*lines: Text) -> None:
+    """Print lines that must stay whole, to be copied: only the terminal itself wraps them."""
+    if sys.stdout.isatty():
+        console = Console(highlight=False)
+        for line in lines:
+            console.print(line, soft_wrap=True)
+        return
+    for line in lines:
+        print(line.plain)
 
 
 def output_width() -> int:

@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from reelseek.cli import _bench, _demo, _explain, _index, _info, _probe
+from reelseek.cli import (
+    _bench,
+    _demo,
+    _doctor,
+    _env,
+    _explain,
+    _index,
+    _info,
+    _probe,
+    _run,
+)
 from reelseek.errors import ReelseekError
 
 DEBUG = "REELSEEK_DEBUG"
@@ -31,10 +41,13 @@ app = typer.Typer(
 )
 # One line for each subcommand, one file for each in this folder.
 app.command("demo")(_demo.demo)
+app.command("doctor")(_doctor.doctor)
+app.command("env")(_env.env)
 app.command("explain")(_explain.explain)
 app.command("index")(_index.index)
 app.command("info")(_info.info)
 app.command("probe")(_probe.probe)
+app.command("run", context_settings={"allow_interspersed_args": False})(_run.run)
 app.add_typer(_bench.app, name="bench")
 
 

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
+import importlib
 import importlib.util
 import os
-import re
+import shlex
 import sys
 import threading
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from reelseek.errors import BackendUnavailableError
-from reelseek.native._wheel_ffmpeg import prepare_wheel_ffmpeg
+from reelseek.errors import BackendUnavailableError, ElfError
 
-AVDEVICE_SONAMES = ("libavdevice.so.62", "libavdevice.so.61", "libavdevice.so.60",
-                    "libavdevice.so.59", "libavdevice.so.58")  # fmt: skip
-"""libavdevice needs all the other FFmpeg libraries, so loading it tests for all of them at once.
-FFmpeg 8 down to 4: the majors that torchcodec is built for, in the order in which it tries them."""
-
-AVUTIL_MAJOR_OF_FFMPEG_0 = 52
-"""FFmpeg 4 has libavutil 56, FFmpeg 8 has libavutil 60, one more for each major."""
+if TYPE_CHECKING:
+    from reelseek.native._facts import Facts
+    from reelseek.native._linker import Fault
+    from reelseek.native._process import Attempt, Process
+    from reelseek.native._providers import Providers
 
 SWITCH = "REELSEEK_ACTIVATE"
 """Environment variable; ``0`` turns activation off."""
 
+REFUSAL_SECONDS = 30
+"""A refusal holds so long, as ``backend="auto"`` asks again for each file that needs torchcodec."""
+
 _lock = threading.Lock()
 _done: list[Activation] = []
+_refused: list[tuple[float, BackendUnavailableError]] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +47,30 @@ class Activation:
 def activate() -> Activation:
     """Make ``import torchcodec`` work in this process, where that can be done.
 
-    Nothing is done where torchcodec is imported already or the system has an FFmpeg. Otherwise
-    the FFmpeg inside PyAV's wheel is loaded first, so that torchcodec finds it by soname. No
-    environment variable is set: setting LD_LIBRARY_PATH in a running process has no effect, as
-    the dynamic linker reads it once, when the process starts.
+    Nothing is done where torchcodec is imported already or would load as things are. Otherwise
+    the libraries that it misses are loaded first, by absolute path, from where the environment
+    has them: conda's ``lib``, NVIDIA's packages, the FFmpeg inside PyAV's wheel. No environment
+    variable is set: setting LD_LIBRARY_PATH in a running process has no effect, as the dynamic
+    linker reads it once, when the process starts.
 
     Returns:
-        What was done. Calling it again returns the same.
+        What was done. Calling it again returns the same; a refusal is looked into again after
+        half a minute.
 
     Raises:
-        BackendUnavailableError: torchcodec isn't installed, or no FFmpeg can be had.
+        BackendUnavailableError: torchcodec isn't installed, or can't be made to load in this
+            process; the text has the command that mends it.
     """
     with _lock:
-        if not _done:
+        if _done:
+            return _done[0]
+        if _refused and time.monotonic() < _refused[0][0]:
+            raise copy.copy(_refused[0][1])
+        try:
             _done.append(_activate())
+        except BackendUnavailableError as exc:
+            _refused[:] = [(time.monotonic() + REFUSAL_SECONDS, exc)]
+            raise
         return _done[0]
 
 
@@ -70,49 +85,138 @@ def _activate() -> Activation:
         )
     if os.environ.get(SWITCH) == "0":
         return Activation(f"nothing: {SWITCH}=0 turns it off")
-    if any(_loads(soname) for soname in AVDEVICE_SONAMES):
+    try:
+        return _mend()
+    except (ElfError, FileNotFoundError) as exc:
+        # No ELF, or no /proc: another system than Linux, of which the doctor knows nothing.
+        return Activation(f"nothing: this process can't be looked into ({exc})")
+
+
+def _mend() -> Activation:
+    # Here, as most processes never need them.
+    from reelseek.native._facts import collect_facts
+    from reelseek.native._preload import attempt_in, this_process
+    from reelseek.native._process import torchcodec_majors
+    from reelseek.native._providers import Providers
+
+    facts = collect_facts()
+    if not {"torch", "torchcodec"} <= facts.packages.keys():
+        return Activation("")  # the import says what is missing
+    process = this_process(facts)
+    attempts = []
+    for major in torchcodec_majors(facts):
+        attempts.append(attempt_in(facts, process, major))
+        if attempts[-1].loads:
+            return Activation("")
+    providers = Providers(facts)
+    paths, stuck_at = _planned(facts, process, attempts, providers)
+    if paths:
+        return _preload(paths, providers)
+    refusal = _refusal(facts, providers, stuck_at)
+    # That there is no FFmpeg is certain; importing torch to see it again would take seconds.
+    if refusal is not providers.wheel_refusal and _imports_all_the_same():
         return Activation("")
-    loaded = []
-    paths = prepare_wheel_ffmpeg()
-    _check_major(paths[0])
+    raise refusal
+
+
+def _planned(
+    facts: Facts, process: Process, attempts: Sequence[Attempt], providers: Providers
+) -> tuple[tuple[str, ...], Fault | None]:
+    """What to load first; else what nothing in this process mends."""
+    from reelseek.native._judge import ranked
+    from reelseek.native._preload import plan_preloads
+
+    stuck_at = None
+    for _ in range(2):
+        for attempt in ranked(facts, attempts):
+            plan = plan_preloads(facts, process, attempt.ffmpeg_major, providers)
+            if plan.stuck_at is None:
+                return plan.paths, None
+            stuck_at = stuck_at or plan.stuck_at
+        # Only then PyAV's FFmpeg, as copies of it have to be made.
+        if providers.wheel_folder or not providers.add_wheel_ffmpeg():
+            break
+    return (), stuck_at
+
+
+def _preload(paths: Sequence[str], providers: Providers) -> Activation:
     for path in paths:
         try:
             # Local: PyAV's own copy must keep its symbols to itself, and so must this one.
-            ctypes.CDLL(str(path), ctypes.RTLD_LOCAL)
+            ctypes.CDLL(path, ctypes.RTLD_LOCAL)
         except OSError as exc:
+            folder = os.path.dirname(path)
+            is_copy = folder == providers.wheel_folder
             raise BackendUnavailableError(
-                "PyAV's FFmpeg doesn't load under its usual name",
-                remedy=f"Delete {path.parent} and try again, or install FFmpeg 7",
+                "a library that torchcodec needs doesn't load",
+                remedy=f"Delete {folder} and try again, or install FFmpeg 7"
+                if is_copy
+                else "Run `reelseek doctor`",
                 path=path,
                 backend="torchcodec",
                 detail=str(exc),
             ) from exc
-        loaded.append(str(path))
-    return Activation("no FFmpeg on this system, so PyAV's was loaded", tuple(loaded))
+    others = [path for path in paths if os.path.dirname(path) != providers.wheel_folder]
+    said = []
+    if len(others) < len(paths):
+        said.append("no FFmpeg on this system, so PyAV's was loaded")
+    if others:
+        said.append(f"loaded what torchcodec misses: {', '.join(others)}")
+    return Activation("; ".join(said), tuple(paths))
 
 
-def _check_major(avutil: Path) -> None:
-    """Refuse an FFmpeg that the installed torchcodec isn't built for."""
-    major = int(avutil.suffix[1:]) - AVUTIL_MAJOR_OF_FFMPEG_0
-    spec = importlib.util.find_spec("torchcodec")
-    folder = Path(spec.origin).parent if spec and spec.origin else avutil.parent
-    built_for = sorted(
-        int(found[1])
-        for path in folder.glob("libtorchcodec_core*.so")
-        if (found := re.fullmatch(r"libtorchcodec_core(\d+)\.so", path.name))
-    )
-    if built_for and major not in built_for:
-        raise BackendUnavailableError(
-            f"PyAV's wheel carries FFmpeg {major}, and torchcodec is built for FFmpeg "
-            f"{built_for[0]} to {built_for[-1]}",
-            remedy="Run `pip install 'av<19'`, or install FFmpeg 7",
-            backend="torchcodec",
-        )
-
-
-def _loads(soname: str) -> bool:
+def _imports_all_the_same() -> bool:
+    """The last word is the dynamic linker's own: nothing that works is refused."""
     try:
-        ctypes.CDLL(soname, ctypes.RTLD_LOCAL)
-    except OSError:
+        importlib.import_module("torchcodec")
+    except (ImportError, OSError, RuntimeError):
         return False
     return True
+
+
+def _refusal(facts: Facts, providers: Providers, stuck_at: Fault | None) -> BackendUnavailableError:
+    """What can't be mended here, with the command that mends it."""
+    from reelseek.native._judge import Cause, describe, judge
+    from reelseek.native._process import torch_is_imported, try_all
+    from reelseek.native._remedy import RemedyKind, find_remedy
+
+    fresh = torch_is_imported(facts, facts.ld_library_path)
+    found = try_all(facts, fresh)
+    diagnosis = judge(facts, fresh, found)
+    remedy = find_remedy(facts, diagnosis, found, providers)
+    refused = providers.wheel_refusal
+    is_about_ffmpeg = diagnosis.cause in (Cause.NO_FFMPEG, Cause.OTHER_FFMPEG)
+    if remedy.kind is not RemedyKind.SEARCH_PATH and refused and is_about_ffmpeg:
+        return refused
+    details = [f"in this process: {describe(stuck_at)}"] if stuck_at else []
+    if facts.path_was_changed_inside:
+        details.append("LD_LIBRARY_PATH was changed inside Python, which has no effect")
+    detail = "; ".join(details)
+    if remedy.kind is RemedyKind.SEARCH_PATH:
+        return BackendUnavailableError(
+            f"{diagnosis.verdict}; a running process can't mend that",
+            remedy=f"Start it with `reelseek run -- {_command_line()}`, or in the shell: "
+            f"{remedy.command}",
+            backend="torchcodec",
+            detail=detail,
+        )
+    if diagnosis.cause is Cause.OK:  # only this process is in the way
+        return BackendUnavailableError(
+            "torchcodec would load in a new process, and not in this one, which has mapped other "
+            "libraries",
+            remedy="Import torchcodec first, before the packages that bring their own",
+            backend="torchcodec",
+            detail=detail,
+        )
+    return BackendUnavailableError(
+        diagnosis.verdict,
+        remedy=f"Run `{remedy.command}`" if remedy.command else remedy.note,
+        backend="torchcodec",
+        detail=detail,
+    )
+
+
+def _command_line() -> str:
+    """The command that started this process, where it is a script's."""
+    is_script = bool(sys.argv and sys.argv[0]) and os.path.isfile(sys.argv[0])
+    return shlex.join(sys.orig_argv) if is_script else "python your_script.py"

@@ -23,6 +23,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from reelseek.errors import BackendUnavailableError
+from reelseek.native._known import ffmpeg_major_of_avutil
 
 LOAD_ORDER = ("avutil", "swresample", "swscale", "avcodec", "avformat", "avfilter", "avdevice")
 """FFmpeg's libraries, each after those that it needs."""
@@ -40,11 +41,23 @@ def wheel_ffmpeg_folder() -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def prepare_wheel_ffmpeg() -> tuple[Path, ...]:
+def wheel_ffmpeg_major(folder: Path) -> int:
+    """The FFmpeg major in an ``av.libs`` folder; 0 where it has none."""
+    for path in folder.glob("libavutil-*.so.*"):
+        if match := HASHED_NAME.fullmatch(path.name):
+            return ffmpeg_major_of_avutil(int(match["major"]))
+    return 0
+
+
+def prepare_wheel_ffmpeg(folder: Path | None = None, version: str = "") -> tuple[Path, ...]:
     """Copies of the wheel's FFmpeg under its usual sonames, made where they aren't there yet.
 
     Safe when many processes start at once: one of them makes the copies, by rename, and the
     others wait for it.
+
+    Args:
+        folder: ``av.libs`` of the wheel; this environment's where none is given.
+        version: The wheel's version, where a folder is given.
 
     Returns:
         The libraries' paths in the order in which they have to be loaded.
@@ -52,7 +65,7 @@ def prepare_wheel_ffmpeg() -> tuple[Path, ...]:
     Raises:
         BackendUnavailableError: There is no wheel to take them from, or no patchelf.
     """
-    source = wheel_ffmpeg_folder()
+    source = folder or wheel_ffmpeg_folder()
     if source is None:
         raise BackendUnavailableError(
             "no FFmpeg library for torchcodec: none on this system, and PyAV isn't installed "
@@ -61,7 +74,8 @@ def prepare_wheel_ffmpeg() -> tuple[Path, ...]:
             backend="torchcodec",
         )
     originals = _originals(source)
-    target = _cache_folder() / f"ffmpeg-{_key(source, originals)}"
+    key = _key(source, originals, version or importlib.metadata.version("av"))
+    target = _cache_folder() / f"ffmpeg-{key}"
     paths = tuple(target / _soname(originals[name]) for name in LOAD_ORDER)
     try:
         _make_once(originals, source, target)
@@ -92,10 +106,9 @@ def _cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reelseek"
 
 
-def _key(source: Path, originals: Mapping[str, Path]) -> str:
+def _key(source: Path, originals: Mapping[str, Path], version: str) -> str:
     """Changes whenever the copies have to be made anew: other wheel, or other place."""
     names = "\n".join([str(source), *sorted(path.name for path in originals.values())])
-    version = importlib.metadata.version("av")
     return f"av{version}-{hashlib.sha256(names.encode()).hexdigest()[:12]}"
 
 

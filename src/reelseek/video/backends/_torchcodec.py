@@ -48,8 +48,7 @@ def _decoder_class() -> Any:
     except (ImportError, OSError, RuntimeError) as exc:
         raise BackendUnavailableError(
             "torchcodec is installed and does not load",
-            remedy="Pass backend='pyav' meanwhile; torchcodec 0.13 needs FFmpeg 4 to 8 and a "
-            "torch of the release before or after 2.13",
+            remedy="Run `reelseek doctor` for the cause, or pass backend='pyav' meanwhile",
             backend=NAME,
             detail=_last_line(exc),
         ) from exc
