@@ -176,3 +176,35 @@ def _unpacked(data: bytes) -> str:
 def _packed(bits: str) -> bytes:
     bits = bits.ljust(-(-len(bits) // 8) * 8, "0")
     return int(bits, 2).to_bytes(len(bits) // 8, "big")
+
+
+def with_record_of(donor: bytes, data: bytes, record: bytes, entry: bytes) -> bytes:
+    """Put another file's configuration record into an MP4 whose moov stands last.
+
+    Args:
+        donor: The file that has the record.
+        data: The file that gets it.
+        record: The record's box, ``avcC`` or ``hvcC``.
+        entry: The sample entry around it, such as ``avc1``.
+    """
+    start = data.index(record) - 4
+    old = int.from_bytes(data[start : start + 4], "big")
+    new = _box(donor, record)
+    changed = bytearray(data[:start] + new + data[start + old :])
+    for parent in (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsd", entry):
+        place = data.rindex(parent, 0, start) - 4
+        size = int.from_bytes(data[place : place + 4], "big") + len(new) - old
+        changed[place : place + 4] = size.to_bytes(4, "big")
+    return bytes(changed)
+
+
+def with_size_in_container(data: bytes, entry: bytes, width: int, height: int) -> bytes:
+    """Write another picture size into an MP4's sample entry."""
+    place = data.index(entry, data.index(b"stsd")) + 28
+    size = width.to_bytes(2, "big") + height.to_bytes(2, "big")
+    return data[:place] + size + data[place + 4 :]
+
+
+def _box(data: bytes, kind: bytes) -> bytes:
+    start = data.index(kind) - 4
+    return data[start : start + int.from_bytes(data[start : start + 4], "big")]

@@ -18,7 +18,7 @@ from reelseek.video.backends._contexts import (
     borrow,
     drop,
 )
-from tests import corpus, oracle
+from tests import corpus, oracle, surgery
 
 AV1 = ("av1", b"")
 
@@ -92,3 +92,52 @@ def test_dropped_context_is_not_lent_again() -> None:
     state = borrow(*AV1, holder, keeps_place=True)
     drop(state)
     assert borrow(*AV1, holder, keeps_place=True) is not state
+
+
+SETS = {
+    "h264": (b"avcC", b"avc1", "libx264", "x264-params", "keyint=10:chroma-qp-offset={}"),
+    "hevc": (b"hvcC", b"hev1", "libx265", "x265-params",
+             "keyint=10:min-keyint=10:open-gop=0:cbqpoffs={0}:crqpoffs={0}:log-level=none"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("codec", sorted(SETS))
+def test_sets_of_another_file_with_the_same_record_are_not_in_force(
+    codec: str, tmp_path: Path
+) -> None:
+    record, entry, encoder, option, parameters = SETS[codec]
+
+    def made(name: str, offset: int, more: str = "") -> Path:
+        path = tmp_path / name
+        settings = parameters.format(offset) + more
+        corpus.ffmpeg("-f", "lavfi", "-i", "testsrc2=s=128x96:r=30:d=1", "-c:v", encoder,
+                      f"-{option}", settings, "-tag:v", entry.decode(), path)  # fmt: skip
+        return path
+
+    plain, other = made("plain.mp4", 0), made("other.mp4", -12, ":repeat-headers=1")
+    other.write_bytes(surgery.with_record_of(plain.read_bytes(), other.read_bytes(), record, entry))
+    for path in (plain, other, plain, other):
+        right = oracle.decode(str(path))
+        with reelseek.open_video(path, backend="indexed") as video:
+            for frame in (5, 15, 25):
+                assert np.array_equal(video[frame].numpy(), right.frames[frame])
+
+
+def test_closed_video_leaves_nothing_in_the_contexts() -> None:
+    with reelseek.open_video(corpus.clip_path("b_frames.mp4"), backend="indexed") as video:
+        for frame in range(4):
+            assert video[frame].index == frame
+        (state,) = _contexts._kept.states
+        assert state.holder is not None
+    assert state.holder is None
+    assert state.early == []
+
+
+def test_damage_that_was_passed_over_refuses_no_later_group_of_pictures() -> None:
+    clip = "hevc_closed_gop.mp4"
+    with reelseek.open_video(corpus.clip_path(clip), backend="indexed") as video:
+        for frame in range(4):
+            assert video[frame].index == frame
+        (state,) = _contexts._kept.states
+        state.damaged.add(state.place)
+        assert np.array_equal(video[45].numpy(), oracle.clip(clip).frames[45])

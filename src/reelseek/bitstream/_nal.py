@@ -11,6 +11,11 @@ from dataclasses import dataclass
 
 from reelseek.bitstream._bits import BitReader
 
+PARAMETER_SETS = {"h264": frozenset({7, 8, 13}), "hevc": frozenset({32, 33, 34})}
+"""nal_unit_type of parameter sets."""
+START_CODE = b"\0\0\0\1"
+MOST_UNITS = 1024
+"""NAL units of a configuration record that are looked at: there are 96 sets at most."""
 UNSAID, LIMITED_RANGE, FULL_RANGE = 2, 1, 2
 PLAIN_MATRICES = frozenset({1, UNSAID, 4, 5, 6, 7, 9})
 """Those of YCbCr that FFmpeg takes over as they are."""
@@ -75,6 +80,19 @@ def read_colours(bits: BitReader) -> tuple[int, int]:
         return color_range, UNSAID
     bits.take(16)  # colour_primaries, transfer_characteristics
     return color_range, bits.take(8)
+
+
+def parameter_sets_of(codec: str, configuration: bytes) -> bytes:
+    """The configuration record's parameter sets, as they could stand in front of a packet."""
+    nal_format = nal_format_of(codec, configuration)
+    size = nal_format.length_size
+    kinds = PARAMETER_SETS[codec]
+    return b"".join(
+        (len(unit).to_bytes(size, "big") if size else START_CODE) + unit
+        for unit in nal_format.parameter_sets
+        if (unit[0] & 0x1F if codec == "h264" else unit[0] >> 1 & 0x3F) in kinds
+        and (size in (0, 4) or len(unit) < 1 << 8 * size)
+    )
 
 
 def nal_format_of(codec: str, extradata: bytes | None) -> NalFormat:
@@ -151,11 +169,12 @@ def _avcc_units(data: bytes) -> Iterator[bytes]:
 def _hvcc_units(data: bytes) -> Iterator[bytes]:
     if len(data) < 23:
         return
-    position = 23
+    position, left = 23, MOST_UNITS
     for _ in range(data[22]):
         count = int.from_bytes(data[position + 1 : position + 3], "big")
         position += 3
-        for _ in range(min(count, len(data))):
+        for _ in range(min(count, left)):
+            left -= 1
             size = int.from_bytes(data[position : position + 2], "big")
             unit = data[position + 2 : position + 2 + size]
             if not unit:

@@ -37,7 +37,7 @@ class CodecState:
         self._context = self._opened(codec, configuration)
         self._decode = self._context.decode
         self.holder: object = None
-        """Whose units it was fed last."""
+        """The token of whose units it was fed last."""
         self.fed: set[int] = set()
         """The units that it was fed since its reset."""
         self.place = -1
@@ -120,7 +120,8 @@ def borrow(codec: str, configuration: bytes, holder: object, *, keeps_place: boo
     Args:
         codec: The codec's name.
         configuration: What the decoder is told first.
-        holder: Who will feed it; gets back the context that it fed last, if that is still there.
+        holder: A token of who will feed it, which keeps nothing alive; gets back the context that
+            it fed last, if that is still there.
         keeps_place: True where the holder is likely to go on from where it stops. Then others of
             the thread take another context, as long as there aren't too many.
     """
@@ -142,6 +143,13 @@ def borrow(codec: str, configuration: bytes, holder: object, *, keeps_place: boo
         _kept.states = [other for other in _kept.states if other is not state]
         _kept.states = [*_kept.states[1 - KEPT_PER_THREAD :], state]
     return state
+
+
+def release(holder: object) -> None:
+    """Forget what this thread's contexts keep for a holder that reads no more."""
+    for state in _kept.states:
+        if state.holder is holder:
+            state.holder, state.early, state.keeps_place = None, [], False
 
 
 def drop(state: CodecState) -> None:

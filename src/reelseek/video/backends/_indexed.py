@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from reelseek.bitstream._nal import PARAMETER_SETS, parameter_sets_of
 from reelseek.errors import (
     CorruptVideoError,
     DeviceUnavailableError,
@@ -21,7 +22,7 @@ from reelseek.index._plan import Run, plan_frames
 from reelseek.index._table import MANY_READS
 from reelseek.index._unit_build import build_units
 from reelseek.index._units import Pruning, UnitTable
-from reelseek.video.backends._contexts import CodecState, borrow, drop, is_ffmpeg_error
+from reelseek.video.backends._contexts import CodecState, borrow, drop, is_ffmpeg_error, release
 from reelseek.video.backends._faults import invented, passed, unreadable
 from reelseek.video.backends._protocol import OpenRequest, Targets
 from reelseek.video.backends._rgb import RgbWriter
@@ -74,11 +75,11 @@ class IndexedDecoder:
         self._request = request
         self._table: FrameTable = request.table
         self._units = units
-        self._heads = (b"", b"")
-        if units.pruning is Pruning.SLOTS:
-            self._heads = (TEMPORAL_DELIMITER + units.configuration, TEMPORAL_DELIMITER)
+        self._heads = _heads_of(units)
+        self._token = object()
         self._writer = RgbWriter(request, NAME)
         self._descriptor = -1
+        self._file_bytes = 0
         self._num_reads = 0
         self._last_frame = -2
         self._is_sequential = False
@@ -100,7 +101,7 @@ class IndexedDecoder:
             state = borrow(
                 self._units.codec,
                 self._units.configuration,
-                self,
+                self._token,
                 keeps_place=is_next or self._units.pruning is not Pruning.SLOTS,
             )
             for run in plan_frames(self._units, places):
@@ -115,6 +116,7 @@ class IndexedDecoder:
 
     def close(self) -> None:
         """Close the file."""
+        release(self._token)
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
@@ -148,7 +150,7 @@ class IndexedDecoder:
     ) -> None:
         """The same for a decoder that puts out each unit's picture when it is fed the unit."""
         targets = run.targets
-        for unit, data in self._data(self._units_to_feed(run, state)):
+        for unit, data in self._data(self._units_to_feed(run, state), after_reset=state.place < 0):
             pictures = state.feed(unit, data)
             if any(picture.is_corrupt for picture in pictures):
                 raise invented(self._request.path, min(targets.values()), NAME)
@@ -168,13 +170,13 @@ class IndexedDecoder:
 
     def _units_to_feed(self, run: Run, state: CodecState) -> list[int]:
         """The run's units, without those that the decoder has if it is on the way already."""
-        if state.holder is self:
+        if state.holder is self._token and run.units[0] <= state.place:
             place = state.place
             coming = state.pending | {picture.pts for picture in state.early}
             is_ahead = all(unit > place or unit in coming for unit in run.targets)
             if is_ahead and all(unit in state.fed for unit in run.units if unit <= place):
                 return [unit for unit in run.units if unit > place]
-        state.reset(self)
+        state.reset(self._token)
         return run.units
 
     def _pictures(self, units: Sequence[int], state: CodecState, last: int) -> Iterator[Any]:
@@ -185,7 +187,7 @@ class IndexedDecoder:
         """
         early, state.early = state.early, []
         yield from early
-        for unit, data in self._data(units):
+        for unit, data in self._data(units, after_reset=state.place < 0):
             yield from state.feed(unit, data)
         if self._is_sequential:
             end = min(len(self._units), state.place + 1 + MOST_HELD_BACK)
@@ -199,9 +201,13 @@ class IndexedDecoder:
         if state.awaits(last):
             yield from state.drain()
 
-    def _data(self, units: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+    def _data(
+        self, units: Sequence[int], *, after_reset: bool = False
+    ) -> Iterator[tuple[int, bytes]]:
         """Each unit's bytes, as the decoder takes them; neighbours are read in one call."""
-        head, later = self._heads
+        reset_head, head, later = self._heads
+        if after_reset:
+            head = reset_head
         places = self._units.places_of(units)
         first = 0
         while first < len(units):
@@ -221,25 +227,53 @@ class IndexedDecoder:
     def _read_bytes(self, offset: int, size: int) -> bytes:
         if self._descriptor < 0:
             self._descriptor = self._opened()
-        data = os.pread(self._descriptor, size, offset)
+        end, most = offset + size, self._file_bytes
+        if offset < 0 or size <= 0 or end > most:  # no size from an index is trusted
+            raise self._cut_short(offset, end - most)
+        try:
+            data = os.pread(self._descriptor, size, offset)
+        except OSError as exc:
+            raise self._gone(exc) from exc
         if len(data) != size:
-            raise CorruptVideoError(
-                f"the file ends {size - len(data)} bytes before the data of this frame",
-                remedy="Copy it again from its source, and compare the sizes",
-                path=self._request.path,
-                byte_offset=offset,
-                backend=NAME,
-            )
+            raise self._cut_short(offset, size - len(data))
         return data
+
+    def _cut_short(self, offset: int, missing: int) -> CorruptVideoError:
+        return CorruptVideoError(
+            f"the file ends {missing} bytes before the data of this frame",
+            remedy="Copy it again from its source, compare the sizes, and index it anew",
+            path=self._request.path,
+            byte_offset=offset,
+            backend=NAME,
+        )
 
     def _opened(self) -> int:
         try:
-            return os.open(self._request.path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(self._request.path, os.O_RDONLY | os.O_CLOEXEC)
+            self._file_bytes = os.fstat(descriptor).st_size
         except OSError as exc:
-            raise VideoNotFoundError(
-                "the file is gone since it was indexed",
-                remedy="Check that the disk or NAS is still mounted",
-                path=self._request.path,
-                backend=NAME,
-                detail=exc.strerror or "",
-            ) from exc
+            raise self._gone(exc) from exc
+        return descriptor
+
+    def _gone(self, exc: OSError) -> VideoNotFoundError:
+        return VideoNotFoundError(
+            "the file is gone since it was indexed, or can't be read any more",
+            remedy="Check that the disk or NAS is still mounted",
+            path=self._request.path,
+            backend=NAME,
+            detail=exc.strerror or "",
+        )
+
+
+def _heads_of(units: UnitTable) -> tuple[bytes, bytes, bytes]:
+    """What goes before a unit's bytes: after a reset, as the first of some, and else.
+
+    A reset leaves the parameter sets in force that came last, perhaps with another file of the
+    same configuration: the configuration's own go before the first unit after it.
+    """
+    if units.pruning is Pruning.SLOTS:
+        first = TEMPORAL_DELIMITER + units.configuration
+        return first, first, TEMPORAL_DELIMITER
+    if units.codec in PARAMETER_SETS:
+        return parameter_sets_of(units.codec, units.configuration), b"", b""
+    return b"", b"", b""
