@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 PADDING_BYTES = 16
 """Zeros that must follow the bytes, so that reading ahead stays inside."""
+MOST_BITS = 64 - 7
+"""Bits that are there whatever the place in a byte."""
 LONGEST_CODE = 24
 """Leading zeros of an Exp-Golomb number, at most."""
 
@@ -30,10 +32,12 @@ class BitColumns:
         inside = np.minimum(self._start, len(self._data) - 8)
         window = self._data[inside[:, None] + np.arange(8)]
         self._words = window.view(">u8")[:, 0].astype(np.uint64)
-        self._left = 64 - 7
+        self._left = MOST_BITS
 
     def take(self, count: int, where: NDArray[np.bool_] | None = None) -> Ints:
         """The next bits of all headers, or of some; 0 for the others."""
+        if count > MOST_BITS:
+            raise ValueError(f"{count} bits at once")
         if count > self._left:
             self._load()
         self._left -= count

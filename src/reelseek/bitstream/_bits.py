@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+LONGEST_HEADER_BYTES = 4096
+"""More than any parameter set or slice header takes."""
+
 
 class BitReader:
     """Reads bits from the most significant on; raises EOFError at the end."""
@@ -32,6 +35,13 @@ class BitReader:
                 raise EOFError
         return (1 << zeros) - 1 + self.take(zeros)
 
+    def count(self, most: int) -> int:
+        """An Exp-Golomb number of things to come; EOFError where the standard allows fewer."""
+        value = self.exp_golomb()
+        if value > most:
+            raise EOFError
+        return value
+
     def signed_exp_golomb(self) -> int:
         """A signed Exp-Golomb number: se(v) in H.264 and HEVC."""
         value = self.exp_golomb()
@@ -58,5 +68,6 @@ def nal_bits(unit: bytes, header_bytes: int) -> BitReader:
     """A reader of what follows a NAL unit's header.
 
     Without the emulation prevention bytes, which are no part of it (H.264 7.4.1, H.265 7.4.2).
+    Of its first bytes only: no header is longer, and a number that long is slow to take bits from.
     """
-    return BitReader(unit[header_bytes:].replace(b"\0\0\3", b"\0\0"))
+    return BitReader(unit[header_bytes:LONGEST_HEADER_BYTES].replace(b"\0\0\3", b"\0\0"))

@@ -18,6 +18,9 @@ EXTENDED_SAR = 255
 # 7.3.2.1.1: the profiles whose parameter sets carry chroma_format_idc and scaling matrices.
 HIGH_PROFILES = frozenset({100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135})
 
+READ_OTHERWISE = frozenset({134, 135, 139, 144})
+"""Profiles whose parameter sets FFmpeg reads otherwise than the standard says."""
+
 
 @dataclass(frozen=True, slots=True)
 class H264Facts:
@@ -70,18 +73,19 @@ def read_h264_sps(unit: bytes) -> H264Sps:
     profile_idc = bits.take(8)
     bits.take(16)  # constraint flags, level_idc
     number = bits.exp_golomb()
-    has_separate_planes, is_plain = False, True
+    has_separate_planes, is_plain = False, profile_idc not in READ_OTHERWISE
     if profile_idc in HIGH_PROFILES:
-        has_separate_planes, is_plain = _read_high_profile_fields(bits)
-    frame_num_bits = bits.exp_golomb() + 4
+        has_separate_planes, is_of_8_bits = _read_high_profile_fields(bits)
+        is_plain &= is_of_8_bits
+    frame_num_bits = bits.count(12) + 4
     order_type, order_bits = bits.exp_golomb(), 0
     if order_type == 0:
-        order_bits = bits.exp_golomb() + 4
+        order_bits = bits.count(12) + 4
     elif order_type == 1:
         bits.take(1)
         bits.exp_golomb()
         bits.exp_golomb()
-        for _ in range(bits.exp_golomb()):
+        for _ in range(bits.count(255)):
             bits.exp_golomb()
     bits.exp_golomb()  # max_num_ref_frames
     bits.take(1)
@@ -159,7 +163,7 @@ def _read_vui_reorder_limit(bits: BitReader) -> int | None:
 
 
 def _skip_hrd(bits: BitReader) -> None:
-    count = bits.exp_golomb() + 1
+    count = bits.count(31) + 1
     bits.take(8)
     for _ in range(count):
         bits.exp_golomb()

@@ -23,8 +23,8 @@ CRA_NUT = 21
 NAL_VPS, NAL_SPS, NAL_PPS = 32, 33, 34
 
 EXTENDED_SAR = 255
-MOST_REFERENCES = 16
-"""Pictures of one set, at most (7.4.8)."""
+MOST_SETS, MOST_REFERENCES, MOST_LONG_TERM = 64, 16, 32
+"""Reference picture sets, pictures of one, and long-term pictures, at most (7.4.3.2, 7.4.8)."""
 
 STARTS_DECODING = frozenset(range(16, 24))
 """Random access pictures: BLA, IDR, CRA and what is reserved for them."""
@@ -83,7 +83,7 @@ def read_hevc_sps(unit: bytes) -> HevcSps:
     size = (bits.exp_golomb(), bits.exp_golomb())
     crop = [bits.exp_golomb() for _ in range(4)] if bits.flag() else [0] * 4
     extra_bits = bits.exp_golomb() + bits.exp_golomb()  # of luma and chroma
-    order_bits = bits.exp_golomb() + 4
+    order_bits = bits.count(12) + 4
     limit = 0
     for _ in range(sub_layers + 1 if bits.flag() else 1):
         bits.exp_golomb()  # sps_max_dec_pic_buffering_minus1
@@ -131,18 +131,14 @@ def _read_picture(
 
 def _skip_reference_sets(bits: BitReader, order_bits: int) -> bool:
     """st_ref_pic_set(), 7.3.7, and the long-term ones; False where they aren't followed."""
-    count = bits.exp_golomb()
-    for number in range(count):
+    for number in range(bits.count(MOST_SETS)):
         if number and bits.flag():  # inter_ref_pic_set_prediction_flag
             return False
-        pictures = bits.exp_golomb() + bits.exp_golomb()
-        if pictures > MOST_REFERENCES:
-            return False
-        for _ in range(pictures):
+        for _ in range(bits.count(MOST_REFERENCES) + bits.count(MOST_REFERENCES)):
             bits.exp_golomb()
             bits.take(1)
     if bits.flag():  # long_term_ref_pics_present_flag
-        for _ in range(bits.exp_golomb()):
+        for _ in range(bits.count(MOST_LONG_TERM)):
             bits.take(order_bits + 1)
     return True
 
