@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import multiprocessing
 import os
@@ -17,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from reelseek.errors import IndexFileError
+from reelseek.errors import IndexFileError, ReelseekError, VideoError
 from reelseek.index import FrameTable, Sidecar, VideoTables, build_index, index_tables
 from reelseek.index import _sidecar as reading
 from reelseek.index import _sidecar_writer as writing
@@ -27,6 +28,7 @@ from reelseek.index._sidecar_writer import SidecarWriter
 from reelseek.index._units import UnitTable
 from reelseek.index._video_record import VideoRecord, read_head, read_tables, write_record
 from reelseek.index._worker import index_file
+from reelseek.video._open import open_with_tables
 from tests import corpus
 from tests.index.tables import make_folder, same
 
@@ -113,8 +115,8 @@ def test_single_values_of_a_record_are_those_of_its_columns(clip: str) -> None:
 @settings(max_examples=300)
 @given(data=st.data())
 def test_columns_that_nobody_wrote_give_a_typed_error_or_other_numbers(data: st.DataObject) -> None:
-    tables = index_tables(str(corpus.clip_path("av1_g20.mp4")))
-    record = write_record(b"a.mp4", 1 << 40, 7, tables)
+    path = str(corpus.clip_path("av1_g20.mp4"))
+    record = write_record(b"a.mp4", 1 << 40, 7, index_tables(path))
     start = record.head().columns_at
     body = bytearray(record.body)
     for _ in range(data.draw(st.integers(1, 6))):
@@ -126,10 +128,25 @@ def test_columns_that_nobody_wrote_give_a_typed_error_or_other_numbers(data: st.
             getattr(stored.frames, name)
         assert isinstance(stored.units, UnitTable)
         plan_frames(stored.units, [3, 19])
+        with open_with_tables(path, stored, backend="indexed") as video:
+            video.get_frames_at([3, 19])
         for name in [field.name for field in dataclasses.fields(UnitTable)]:
             getattr(stored.units, name)
-    except IndexFileError as exc:
-        assert "reelseek index" in str(exc)
+    except ReelseekError as exc:
+        assert "index" in str(exc) or isinstance(exc, VideoError)
+
+
+def test_tables_of_a_record_can_be_copied_pickled_and_changed() -> None:
+    tables = index_tables(str(corpus.clip_path("b_frames.mp4")))
+    record = write_record(b"a.mp4", 1 << 40, 7, tables)
+    stored = read_tables(record.body, record.head(), record.facts)
+    pairs: list[tuple[Any, Any]] = [(stored.frames, tables.frames), (stored.units, tables.units)]
+    for table, right in pairs:
+        assert same(pickle.loads(pickle.dumps(table)), right)
+        assert same(copy.copy(table), right)
+        assert same(copy.deepcopy(table), right)
+        changed = dataclasses.replace(table, configuration=b"x")
+        assert (changed.configuration, len(changed)) == (b"x", len(right))
 
 
 def test_lookup_is_equal_to_indexing(folder: Path) -> None:

@@ -21,7 +21,7 @@ from reelseek.errors import (
     VideoError,
     VideoNotFoundError,
 )
-from tests import corpus
+from tests import corpus, oracle, surgery
 from tests.conftest import needs
 
 PLAYLIST = "#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:4,\n{}\n#EXT-X-ENDLIST\n"
@@ -288,3 +288,20 @@ def test_info_notes_that_the_file_is_cut_short() -> None:
 def test_repr_names_the_file_and_the_backend() -> None:
     with reelseek.open_video(corpus.clip_path("b_frames.mp4"), backend="pyav") as video:
         assert "120 frames, 320x64 h264, backend='pyav'" in repr(video)
+
+
+@pytest.mark.parametrize("container", ["mp4", "mkv"])
+def test_size_of_the_container_cuts_h264_as_ffmpeg_does(container: str, tmp_path: Path) -> None:
+    data = corpus.clip_path("b_frames.mp4").read_bytes()
+    path = tmp_path / "cut.mp4"
+    path.write_bytes(surgery.with_size_in_container(data, b"avc1", 318, 60))
+    if container == "mkv":
+        corpus.ffmpeg("-i", path, "-c", "copy", tmp_path / "cut.mkv")
+        path = tmp_path / "cut.mkv"
+    right = oracle.decode(str(path))
+    assert right.frames[7].shape == (60, 318, 3)
+    for backend in ("auto", "pyav"):
+        with reelseek.open_video(path, backend=backend) as video:
+            assert np.array_equal(video[7].numpy(), right.frames[7])
+    with pytest.raises(UnsupportedVideoError, match="colours or size"):
+        reelseek.open_video(path, backend="indexed")

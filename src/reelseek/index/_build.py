@@ -180,7 +180,7 @@ def _table(
         is_first_video=packets.is_first_video,
         is_cut_short=is_cut_short,
         notes=tuple(notes),
-        has_colours_of_container=packets.has_colours_of_container,
+        is_completed_by_container=packets.is_completed_by_container,
     )
 
 

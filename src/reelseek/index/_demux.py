@@ -181,16 +181,20 @@ def _packets(container: av.container.InputContainer, stream: Any, log: PacketLog
         lost_bytes=log.lost_bytes,
         decoder_reorders=bool(stream.codec_context.has_b_frames),
         is_first_video=stream is container.streams.video[0],
-        has_colours_of_container=_has_own_colours(stream.codec_context, log),
+        is_completed_by_container=_is_completed(stream.codec_context, log),
     )
 
 
-def _has_own_colours(context: Any, log: PacketLog) -> bool:
-    """True where the first frame has other colours than the stream alone gives it."""
+def _is_completed(context: Any, log: PacketLog) -> bool:
+    """True where the first frame has other colours, or another size, than the stream gives it.
+
+    FFmpeg cuts H.264 to the container's size where that fits into the same macroblocks.
+    """
     import av
 
     seen = log.first_frame
-    if seen is None or (int(context.colorspace), int(context.color_range)) == UNSAID:
+    has_no_colours = (int(context.colorspace), int(context.color_range)) == UNSAID
+    if seen is None or (has_no_colours and context.codec.name != "h264"):
         return False
     alone: Any = av.CodecContext.create(context.codec.name, "r")
     alone.extradata = context.extradata
@@ -200,12 +204,13 @@ def _has_own_colours(context: Any, log: PacketLog) -> bool:
         first = next(iter(frames or alone.decode(None)))
     except (av.error.FFmpegError, StopIteration):
         return True
-    return _colours_of(first) != _colours_of(seen)
+    return _look_of(first) != _look_of(seen)
 
 
-def _colours_of(frame: Any) -> tuple[int, bool]:
-    """The matrix, and whether the range is full: what isn't said is read as limited."""
-    return int(frame.colorspace), int(frame.color_range) == FULL_RANGE
+def _look_of(frame: Any) -> tuple[int, int, int, bool]:
+    """The size, the matrix, and whether the range is full: what isn't said is read as limited."""
+    is_full = int(frame.color_range) == FULL_RANGE
+    return frame.width, frame.height, int(frame.colorspace), is_full
 
 
 def _brings_configuration(packet: Any) -> bool:

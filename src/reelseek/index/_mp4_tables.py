@@ -113,6 +113,9 @@ def _packets(track: VideoTrack, places: PacketPlaces) -> tuple[StreamInfo, Packe
     if found is None:
         return None
     picture, packets = found
+    # FFmpeg may cut H.264 to the container's size.
+    if codec == "h264" and (track.width, track.height) != (picture.width, picture.height):
+        return None
     # A sync sample that is no entry may be damage, or an open GOP: FFmpeg looks closer.
     if packets.doubts or not np.array_equal(packets.is_key, packets.is_entry):
         return None

@@ -101,8 +101,8 @@ class Packets:
     order: NDArray[np.int64] | None = None
     """(P,) numbers that grow in display order, from the packets' bytes; NO_ORDER where they can't
     be read; None for codecs whose packets are in display order."""
-    has_colours_of_container: bool = False
-    """True where the container says of the colours what the stream leaves out."""
+    is_completed_by_container: bool = False
+    """True where the container says of the pictures (colours, size) what the stream leaves out."""
     av1_frames: Av1Frames | None = None
     """What all frame headers of AV1 say, where they were read in one go."""
     pictures: Pictures | None = None

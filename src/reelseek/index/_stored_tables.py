@@ -6,6 +6,7 @@ whole columns are read, whose values cost less each.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -26,6 +27,13 @@ class LazyFrameTable(FrameTable):
     _columns: StoredColumns
     _fields: dict[str, Any]
     _make_stream: Callable[[], StreamInfo]
+
+    def __new__(cls, *fields: Any, **named_fields: Any) -> FrameTable:  # type: ignore[misc]
+        """A plain table: ``dataclasses.replace`` and copies have no record behind them."""
+        return FrameTable(*fields, **named_fields)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FrameTable, _values_of(self)
 
     def __getattr__(self, name: str) -> Any:
         # Only called for a field that isn't set yet.
@@ -67,6 +75,13 @@ class LazyUnitTable(UnitTable):
     __slots__ = ("_columns", "_fields")
     _columns: StoredColumns
     _fields: dict[str, Any]
+
+    def __new__(cls, *fields: Any, **named_fields: Any) -> UnitTable:  # type: ignore[misc]
+        """A plain table: ``dataclasses.replace`` and copies have no record behind them."""
+        return UnitTable(*fields, **named_fields)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UnitTable, _values_of(self)
 
     def __getattr__(self, name: str) -> Any:
         return _field_of(self, name)
@@ -122,6 +137,10 @@ def _made(cls: type[Table], **slots: Any) -> Table:
     for name, value in slots.items():
         object.__setattr__(table, name, value)  # the tables are frozen
     return table
+
+
+def _values_of(table: FrameTable | UnitTable) -> tuple[Any, ...]:
+    return tuple(getattr(table, field.name) for field in dataclasses.fields(table))
 
 
 def _kept(table: object, name: str, value: Any) -> Any:

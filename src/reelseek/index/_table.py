@@ -67,8 +67,8 @@ class FrameTable:
     """True where the header lists more frames than the file's bytes hold."""
     notes: tuple[str, ...]
     """What is unusual in the file and how it is handled."""
-    has_colours_of_container: bool = False
-    """True where the container says of the colours what the stream leaves out."""
+    is_completed_by_container: bool = False
+    """True where the container says of the pictures (colours, size) what the stream leaves out."""
 
     def __len__(self) -> int:
         return len(self.pts)

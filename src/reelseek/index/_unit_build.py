@@ -43,8 +43,8 @@ def build_units(path: str, table: FrameTable, pictures: Pictures | None = None) 
         return "some frames can only be decoded from the start of the file"
     if np.any(table.packet_offset < 0):
         return "the container doesn't store packets as the decoder gets them"
-    if table.has_colours_of_container:
-        return "the container says which colours these are, and the stream doesn't"
+    if table.is_completed_by_container:
+        return "the container says which colours or size these are, and the stream doesn't"
     if codec == "av1":
         return _of_frames(path, table)
     return _of_packets(path, table, _pruning_of(codec, table), pictures)

@@ -27,8 +27,8 @@ HEAD = struct.Struct("<QqIIIHqqqH")
 """The file's size in bytes and mtime in ns; numbers of frames, packets and units; flags;
 average fps as a fraction, 0/0 for none; frames that the header lists, -1 for none; the path's
 length in bytes. The path and the columns follow."""
-MOST_UNITS = 1 << 26
-"""Of one video, 25 days of it: more is no number that memory is asked for."""
+MOST_UNITS = 1 << 23
+"""Of one video, three days of it: more is no number that memory is asked for."""
 MOST_FACTS = 512
 """Documents of shared facts that a process keeps parsed."""
 
