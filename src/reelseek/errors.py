@@ -26,6 +26,7 @@
     │   ├── VideoLengthError                (ValueError)  a video shorter than its episode
     │   └── TimestampToleranceError         (ValueError)  no frame near enough to a timestamp
     ├── IndexFileError                      (ValueError)  an index file that can't be used
+    ├── LoaderStateError                    (ValueError)  a state that this loader can't go on from
     └── DependencyError                     (ImportError) an optional package is missing
 
 Each class is also the builtin named beside it, so ``except FileNotFoundError`` works. The text of
@@ -193,6 +194,10 @@ class TimestampToleranceError(DatasetError, ValueError):
 
 class IndexFileError(ReelseekError, ValueError):
     """An index file is missing, damaged, cut short or of another version, or can't be written."""
+
+
+class LoaderStateError(ReelseekError, ValueError):
+    """A loader's state is of another order, seed, batch size or number of processes."""
 
 
 class DependencyError(ReelseekError, ImportError):

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.datasets._deltas import Deltas
-from reelseek.datasets._frames import FrameRequest, frame_numbers, plan_reads
+from reelseek.datasets._frames import FrameRequest, KeptFrames, frame_numbers, plan_reads
 from reelseek.datasets._images import read_images
 from reelseek.datasets._keys import CameraKey, Keys, selected
+from reelseek.datasets._memory import NewPixels, new_pixels
 from reelseek.datasets._modality import Modality
 from reelseek.datasets._pool import DecodePool, Task
 from reelseek.datasets._records import DatasetInfo, Episode, Episodes, Feature, Layout, Location
@@ -24,6 +25,7 @@ from reelseek.datasets._values import Place, read_values
 from reelseek.datasets._video_cache import VideoCache, max_open_videos
 from reelseek.errors import DependencyError, FeatureNotFoundError, SampleIndexError
 from reelseek.index import DatasetIndex
+from reelseek.types import Pixels
 from reelseek.video import Video
 from reelseek.video._open import open_with_tables
 
@@ -43,6 +45,7 @@ class Options:
     output: Output
     tolerance_seconds: float
     max_open: int | None
+    device: str
 
 
 class Dataset:
@@ -86,6 +89,16 @@ class Dataset:
     def fps(self) -> float:
         """Frames a second."""
         return self.info.fps
+
+    @property
+    def device(self) -> str:
+        """Where frames are decoded, and where cameras' tensors are."""
+        return self._options.device
+
+    @property
+    def output(self) -> Output:
+        """What samples hold: ``torch`` tensors or ``numpy`` arrays."""
+        return self._options.output
 
     @property
     def features(self) -> dict[str, Feature]:
@@ -150,13 +163,29 @@ class Dataset:
         Args:
             indices: (B,) numbers of samples; at least one. Negative ones count from the end.
         """
+        return self.read_batch(indices, new_pixels=self._new_pixels)
+
+    def read_batch(
+        self,
+        indices: Sequence[int] | NDArray[np.int64],
+        *,
+        new_pixels: NewPixels,
+        kept: KeptFrames | None = None,
+    ) -> Sample:
+        """``get_batch`` for a loader, which has memory and frames of its own.
+
+        Args:
+            indices: (B,) numbers of samples; at least one.
+            new_pixels: Makes the memory that frames are decoded into.
+            kept: Frames that were decoded before; what isn't among them is decoded.
+        """
         places = self._places(indices)
         if not places:
             raise ValueError("a batch needs at least one index")
         batch: Sample = {}
         tasks: list[Task] = []
         for camera in self.sample_keys.cameras:
-            pixels, reads = self._pictures(camera, places)
+            pixels, reads = self._pictures(camera, places, new_pixels, kept)
             batch[camera.key] = self._channels_first(pixels, camera.key)
             tasks += reads
         self._pool.run(tasks)
@@ -208,6 +237,11 @@ class Dataset:
         """The rows, from the sample's own, that a key holds: ``(0,)`` for a key without deltas."""
         return tuple(map(int, self._deltas.get(key, (0,))))
 
+    def use_threads(self, threads: int) -> None:
+        """Decode this many files at once in this process, whatever the dataset was opened with."""
+        self._pool.close()
+        self._pool = DecodePool(threads)
+
     def close(self) -> None:
         """Close the open videos; the next read opens them again."""
         self._videos.close()
@@ -231,11 +265,14 @@ class Dataset:
     def _new_cache(self) -> VideoCache:
         options = self._options
         return VideoCache(
-            functools.partial(_open, self.index, backend=options.backend),
+            functools.partial(_open, self.index, backend=options.backend, device=options.device),
             max_open_videos(options.max_open),
         )
 
-    def _places(self, indices: Sequence[int]) -> list[Place]:
+    def _new_pixels(self, shape: tuple[int, ...]) -> Pixels:
+        return new_pixels(shape, self._options.device)
+
+    def _places(self, indices: Sequence[int] | NDArray[np.int64]) -> list[Place]:
         found = [self._find(index) for index in indices]
         rows: dict[int, Rows] = {}
         for position, _row in found:
@@ -260,8 +297,12 @@ class Dataset:
         return position, number - start
 
     def _pictures(
-        self, camera: CameraKey, places: list[Place]
-    ) -> tuple[NDArray[np.uint8], list[Task]]:
+        self,
+        camera: CameraKey,
+        places: list[Place],
+        new_pixels: NewPixels,
+        kept: KeptFrames | None,
+    ) -> tuple[Pixels, list[Task]]:
         """(B, T, H, W, 3) pictures of one camera, and the tasks that put them there."""
         offsets = self._deltas.get(camera.key, OWN_ROW)
         windows = [place.window(offsets)[0] for place in places]
@@ -271,7 +312,7 @@ class Dataset:
             self._request(camera, place, rows) for place, rows in zip(places, windows, strict=True)
         ]
         tolerance = self._options.tolerance_seconds
-        return plan_reads(self._videos, requests, tolerance, camera.key)
+        return plan_reads(self._videos, requests, tolerance, camera.key, new_pixels, kept)
 
     def _request(self, camera: CameraKey, place: Place, rows: NDArray[np.int64]) -> FrameRequest:
         times = place.rows.times(self.fps)
@@ -286,10 +327,12 @@ class Dataset:
             slack_seconds=_slack(times[rows], self.fps),
         )
 
-    def _channels_first(self, pixels: NDArray[np.uint8], key: str) -> Any:
+    def _channels_first(self, pixels: Pixels, key: str) -> Any:
         """(B, T, H, W, C) as (B, T, C, H, W) of the same memory; without T for a plain key."""
         if key not in self._deltas:
             pixels = pixels[:, 0]
+        if not isinstance(pixels, np.ndarray):
+            return pixels.movedim(-1, -3)
         return self._converted(np.moveaxis(pixels, -1, -3))
 
     def _converted(self, values: Any) -> Any:
@@ -298,8 +341,9 @@ class Dataset:
         return _tensor(values)
 
 
-def _open(index: DatasetIndex, path: str, *, backend: str) -> Video:
-    return open_with_tables(path, index.lookup(path), backend=backend, threads=1)
+def _open(index: DatasetIndex, path: str, *, backend: str, device: str) -> Video:
+    tables = index.lookup(path)
+    return open_with_tables(path, tables, backend=backend, device=device, threads=1)
 
 
 def _slack(stored: NDArray[Any], fps: float) -> float:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reelseek.datasets._memory import NewPixels, writable
 from reelseek.datasets._pool import Task
 from reelseek.datasets._records import VideoSpan
 from reelseek.datasets._video_cache import VideoCache
 from reelseek.errors import DatasetFormatError, TimestampToleranceError, VideoLengthError
+from reelseek.types import Pixels
 from reelseek.video import Video
 
 
@@ -39,13 +41,33 @@ class FrameRequest:
     """How far off a time may be only because the file keeps it as a 32-bit float."""
 
 
+class KeptFrames(Protocol):
+    """Frames that were decoded before they are asked for."""
+
+    def take(self, path: str, frame: int, target: Pixels) -> bool:
+        """Write a frame, where it is kept; it may be gone afterwards.
+
+        Args:
+            path: The video file.
+            frame: The frame's number there.
+            target: (H, W, 3) uint8.
+        """
+        ...
+
+
 def plan_reads(
-    videos: VideoCache, requests: Sequence[FrameRequest], tolerance_seconds: float, key: str
-) -> tuple[NDArray[np.uint8], list[Task]]:
+    videos: VideoCache,
+    requests: Sequence[FrameRequest],
+    tolerance_seconds: float,
+    key: str,
+    new_pixels: NewPixels,
+    kept: KeptFrames | None = None,
+) -> tuple[Pixels, list[Task]]:
     """Frames of one camera for several samples: a task for each file.
 
     Returns:
-        (B, T, H, W, 3) uint8, contiguous, which is RGB when all tasks have run.
+        (B, T, H, W, 3) uint8, contiguous, which is RGB when all tasks have run; what
+        ``new_pixels`` made.
 
     Raises (or the tasks do):
         VideoLengthError: A video is shorter than its episode.
@@ -56,17 +78,20 @@ def plan_reads(
     files = _by_file(requests)
     stream = videos.get(next(iter(files))).table.stream
     shape = (len(requests), len(requests[0].rows), stream.height, stream.width, 3)
-    pixels: NDArray[np.uint8] = np.empty(shape, np.uint8)
+    pixels = new_pixels(shape)
+    places_of = writable(pixels)
 
     def read(path: str, places: list[int]) -> None:
         video = videos.get(path)
         _check_size(video, pixels, key)
         frames: list[int] = []
-        targets: list[NDArray[np.uint8]] = []
+        targets: list[Pixels] = []
         for place in places:
-            numbers = frame_numbers(video, requests[place], tolerance_seconds, key)
-            frames.extend(map(int, numbers))
-            targets.extend(pixels[place])
+            numbers = frame_numbers(video, requests[place], tolerance_seconds, key).tolist()
+            for frame, target in zip(numbers, places_of[place], strict=True):
+                if kept is None or not kept.take(path, frame, target):
+                    frames.append(frame)
+                    targets.append(target)
         video.read_into(frames, targets)
 
     return pixels, [functools.partial(read, path, places) for path, places in files.items()]
@@ -148,9 +173,9 @@ def _check_length(video: Video, request: FrameRequest, first: int, key: str) -> 
         )
 
 
-def _check_size(video: Video, pixels: NDArray[Any], key: str) -> None:
+def _check_size(video: Video, pixels: Pixels, key: str) -> None:
     stream = video.table.stream
-    if pixels.shape[2:4] != (stream.height, stream.width):
+    if tuple(pixels.shape[2:4]) != (stream.height, stream.width):
         raise DatasetFormatError(
             f"videos of {key} differ in size: {stream.width}x{stream.height} and "
             f"{pixels.shape[3]}x{pixels.shape[2]}",
