@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reelseek.cli._bench_index import index
+from reelseek.cli._bench_preprocess import preprocess
 from reelseek.errors import DependencyError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ app = typer.Typer(no_args_is_help=True, help="Measure decoders on your own data.
 
 
 app.command("index")(index)
+app.command("preprocess")(preprocess)
 
 
 @app.callback()
