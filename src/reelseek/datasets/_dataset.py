@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.datasets._deltas import Deltas
-from reelseek.datasets._frames import FrameRequest, KeptFrames, frame_numbers, plan_reads
+from reelseek.datasets._frames import FrameRequest, KeptFrames, KnownFrames, plan_reads
 from reelseek.datasets._images import read_images
 from reelseek.datasets._keys import CameraKey, Keys, selected
 from reelseek.datasets._memory import NewPixels, new_pixels
@@ -21,7 +21,8 @@ from reelseek.datasets._modality import Modality
 from reelseek.datasets._pool import DecodePool, Task
 from reelseek.datasets._records import DatasetInfo, Episode, Episodes, Feature, Layout, Location
 from reelseek.datasets._rows import Rows, RowStore
-from reelseek.datasets._values import Place, read_values
+from reelseek.datasets._statistics import QUANTILES, Statistics, statistics_of
+from reelseek.datasets._values import Place, read_values, window_rows
 from reelseek.datasets._video_cache import VideoCache, max_open_videos
 from reelseek.errors import DependencyError, FeatureNotFoundError, SampleIndexError
 from reelseek.index import DatasetIndex
@@ -32,6 +33,8 @@ from reelseek.video._open import open_with_tables
 Output = Literal["torch", "numpy"]
 Sample = dict[str, Any]
 
+SPANS_KEPT = 65536
+"""Episodes' places in videos that are remembered, over all cameras."""
 OWN_ROW = np.zeros(1, np.int64)
 """The offsets of a camera that has none."""
 
@@ -75,7 +78,8 @@ class Dataset:
         self.every_key = every_key
         self.sample_keys = sample_keys
         self._deltas = deltas
-        self._positions = positions
+        self.positions = positions
+        """(E,) the places of the episodes that samples come from, among all episodes."""
         self._options = options
         self._ends = np.cumsum(layout.episodes.lengths[positions])
         unused = {name for name, f in info.features.items() if f.dtype == "image"}
@@ -83,6 +87,9 @@ class Dataset:
         self._rows = RowStore(layout, frozenset(unused))
         self.index = DatasetIndex(str(root))
         self._videos = self._new_cache()
+        self._known = KnownFrames(options.tolerance_seconds)
+        # A path is made from a template and checked against the root: once is enough.
+        self._span_of = functools.lru_cache(SPANS_KEPT)(layout.video_of)
         self._pool = DecodePool(options.threads)
 
     @property
@@ -120,10 +127,10 @@ class Dataset:
     def episodes(self) -> Episodes:
         """The episodes that samples come from, in the order of the samples."""
         every = self.layout.episodes
-        if len(self._positions) == len(every):
+        if len(self.positions) == len(every):
             return every
-        tasks = [every[int(position)].tasks for position in self._positions]
-        return Episodes(every.indices[self._positions], every.lengths[self._positions], tasks)
+        tasks = [every[int(position)].tasks for position in self.positions]
+        return Episodes(every.indices[self.positions], every.lengths[self.positions], tasks)
 
     @property
     def tasks(self) -> dict[int, str]:
@@ -193,8 +200,7 @@ class Dataset:
             values = read_values(key, places, self._deltas, self.layout.tasks)
             batch[key.key] = self._converted(values)
         for name, offsets in self._deltas.items():
-            pads = np.stack([place.window(offsets)[1] for place in places])
-            batch[f"{name}_is_pad"] = self._converted(pads)
+            batch[f"{name}_is_pad"] = self._converted(window_rows(places, offsets)[1])
         return batch
 
     def locate(self, index: int, camera: str, offsets: Iterable[int] = (0,)) -> Location:
@@ -220,9 +226,54 @@ class Dataset:
         place = self._places([index])[0]
         request = self._request(key, place, place.window(np.fromiter(offsets, np.int64))[0])
         video = self._videos.get(str(request.span.path))
-        frames = frame_numbers(video, request, self._options.tolerance_seconds, key.key)
+        frames = self._known.numbers(video, request, key.key)
         seconds = video.pts_seconds[frames]
         return Location(video.path, tuple(map(int, frames)), tuple(map(float, seconds)))
+
+    @property
+    def video_cameras(self) -> tuple[str, ...]:
+        """The keys of the cameras that samples hold and that are kept as video."""
+        return tuple(camera.key for camera in self.sample_keys.cameras if camera.is_video)
+
+    def frames_of(
+        self, camera: str, indices: Sequence[int] | NDArray[np.int64]
+    ) -> tuple[Video, NDArray[np.int64]]:
+        """The frames of samples of one episode.
+
+        Args:
+            camera: A camera's key, kept as video.
+            indices: (B,) numbers of samples.
+
+        Returns:
+            The video, and (B, T) the numbers of the frames in it.
+        """
+        key = next(key for key in self.sample_keys.cameras if key.key == camera)
+        places = self._places(indices)
+        rows = window_rows(places, self._deltas.get(camera, OWN_ROW))[0]
+        request = self._request(key, places[0], rows.ravel())
+        video = self._videos.get(str(request.span.path))
+        return video, self._known.numbers(video, request, camera).reshape(rows.shape)
+
+    def frame_bytes(self, camera: str) -> int:
+        """The bytes of one decoded frame of a camera, as its first video says."""
+        video, _numbers = self.frames_of(camera, [0])
+        return video.table.stream.height * video.table.stream.width * 3
+
+    def key_samples(self, index: int) -> NDArray[np.int64]:
+        """The samples of an episode whose frames are key frames of its first camera kept as video.
+
+        Args:
+            index: A sample of the episode.
+        """
+        episode, row = self.place_of(index)
+        samples = np.arange(index - row, index - row + episode.length)
+        key = next((key for key in self.sample_keys.cameras if key.is_video), None)
+        if key is None:
+            return samples[:0]
+        place = self._places([index])[0]
+        request = self._request(key, place, np.arange(episode.length))
+        video = self._videos.get(str(request.span.path))
+        return samples[video.table.is_key[self._known.numbers(video, request, key.key)]]
 
     def place_of(self, index: int) -> tuple[Episode, int]:
         """The episode that a sample belongs to, and its row there.
@@ -242,6 +293,31 @@ class Dataset:
         self._pool.close()
         self._pool = DecodePool(threads)
 
+    def statistics(
+        self, keys: Sequence[str] | None = None, *, quantiles: Sequence[float] = QUANTILES
+    ) -> dict[str, Statistics]:
+        """Mean, deviation, extremes and quantiles of states and actions, over all rows.
+
+        Only the columns needed are read, file by file; no video is opened. All values of these
+        keys are in memory meanwhile.
+
+        Args:
+            keys: Keys of samples that hold floating-point numbers; None for all of them, without
+                the timestamp.
+            quantiles: Parts of the rows, from 0 to 1; ``()`` for none.
+
+        Raises:
+            FeatureNotFoundError: There is no such key.
+            DatasetError: A file is missing, damaged or disagrees with another.
+
+        Example:
+            >>> import reelseek
+            >>> ds = reelseek.open_dataset(sample_dataset, cameras=())
+            >>> ds.statistics(["action"])["action"].mean.shape
+            (14,)
+        """
+        return statistics_of(self, keys, quantiles)
+
     def close(self) -> None:
         """Close the open videos; the next read opens them again."""
         self._videos.close()
@@ -249,16 +325,17 @@ class Dataset:
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        del state["_videos"]
+        del state["_videos"], state["_span_of"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._videos = self._new_cache()
+        self._span_of = functools.lru_cache(SPANS_KEPT)(self.layout.video_of)
 
     def __repr__(self) -> str:
         return (
-            f"Dataset({str(self.root)!r}, {self.info.version}, {len(self._positions)} episodes, "
+            f"Dataset({str(self.root)!r}, {self.info.version}, {len(self.positions)} episodes, "
             f"{len(self)} samples, cameras: {', '.join(self.cameras) or 'none'})"
         )
 
@@ -292,7 +369,7 @@ class Dataset:
             )
         number %= count
         chosen = int(np.searchsorted(self._ends, number, side="right"))
-        position = int(self._positions[chosen])
+        position = int(self.positions[chosen])
         start = int(self._ends[chosen]) - int(self.layout.episodes.lengths[position])
         return position, number - start
 
@@ -305,26 +382,22 @@ class Dataset:
     ) -> tuple[Pixels, list[Task]]:
         """(B, T, H, W, 3) pictures of one camera, and the tasks that put them there."""
         offsets = self._deltas.get(camera.key, OWN_ROW)
-        windows = [place.window(offsets)[0] for place in places]
+        windows = window_rows(places, offsets)[0]
         if not camera.is_video:
             return read_images(camera.camera, camera.key, places, windows, self.root), []
         requests = [
             self._request(camera, place, rows) for place, rows in zip(places, windows, strict=True)
         ]
-        tolerance = self._options.tolerance_seconds
-        return plan_reads(self._videos, requests, tolerance, camera.key, new_pixels, kept)
+        return plan_reads(self._videos, requests, self._known, camera.key, new_pixels, kept)
 
     def _request(self, camera: CameraKey, place: Place, rows: NDArray[np.int64]) -> FrameRequest:
-        times = place.rows.times(self.fps)
         return FrameRequest(
-            span=self.layout.video_of(place.rows.position, camera.camera),
+            span=self._span_of(place.rows.position, camera.camera),
             episode=place.rows.episode,
             length=place.length,
             rows=rows,
-            seconds=times[rows].astype(np.float64),
-            start_seconds=float(times[0]),
+            times=place.rows.times(self.fps),
             fps=self.fps,
-            slack_seconds=_slack(times[rows], self.fps),
         )
 
     def _channels_first(self, pixels: Pixels, key: str) -> Any:
@@ -344,16 +417,6 @@ class Dataset:
 def _open(index: DatasetIndex, path: str, *, backend: str, device: str) -> Video:
     tables = index.lookup(path)
     return open_with_tables(path, tables, backend=backend, device=device, threads=1)
-
-
-def _slack(stored: NDArray[Any], fps: float) -> float:
-    """How far off times may be only because the file keeps them as 32-bit floats, in seconds.
-
-    Never so much that two frames could be meant.
-    """
-    if stored.dtype != np.float32:
-        return 0.0
-    return min(float(np.spacing(np.abs(stored).max())), 0.25 / fps)
 
 
 def _tensor(values: NDArray[Any]) -> Any:

@@ -42,11 +42,11 @@ class Settings:
         if self.uneven not in ("pad", "drop"):
             raise ValueError(f"uneven={self.uneven!r}: choose pad or drop")
 
-    def share(self, epoch: int) -> Share:
+    def share(self, epoch: int, run: int = 0) -> Share:
         """What this rank asks the order for."""
         return Share(
             self.seed, epoch, self.rank, self.world_size, self.batch_size, self.drop_last,
-            self.uneven,
+            self.uneven, run,
         )  # fmt: skip
 
 
@@ -58,9 +58,10 @@ class Plan:
         self._settings = settings
         self.epoch = 0
         self.first = 0
+        self.run = 0
 
     def __iter__(self) -> Iterator[Batch]:
-        return self._order.batches(self._settings.share(self.epoch), self.first)
+        return self._order.batches(self._settings.share(self.epoch, self.run), self.first)
 
     def __len__(self) -> int:
         return self._settings.share(self.epoch).num_batches(self._order.num_samples())
@@ -87,7 +88,7 @@ class Loader(DataLoader):  # type: ignore[misc] # torch has no types here
 
         check_dataset(dataset)
         check_start_method(dataset, options["num_workers"], options["multiprocessing_context"])
-        order.bind(dataset)
+        order.bind(dataset, options["num_workers"])
         self._order = order
         self._settings = settings
         self._plan = Plan(order, settings)
@@ -106,9 +107,9 @@ class Loader(DataLoader):  # type: ignore[misc] # torch has no types here
 
     def __iter__(self) -> Iterator[Any]:
         epoch, first = self._pending or (self._reached[0] + 1, 0)
-        self._plan.epoch, self._plan.first = epoch, first
-        self._pending, self._reached = None, (epoch, first)
         self._run += 1
+        self._plan.epoch, self._plan.first, self._plan.run = epoch, first, self._run
+        self._pending, self._reached = None, (epoch, first)
         return _Pass(self, self._run, super().__iter__(), epoch, first)
 
     def set_epoch(self, epoch: int) -> None:
@@ -124,7 +125,8 @@ class Loader(DataLoader):  # type: ignore[misc] # torch has no types here
         The state of one rank is that of all, where all have taken as many batches.
         """
         epoch, batches = self._pending or self._reached
-        return {**self._identity(), "epoch": epoch, "batches": batches}
+        order = self._order.describe()
+        return {**self._identity(), "order": order, "epoch": epoch, "batches": batches}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Let the next pass go on from this state, with any number of workers.
@@ -138,9 +140,13 @@ class Loader(DataLoader):  # type: ignore[misc] # torch has no types here
                 raise LoaderStateError(
                     f"the state's {name} is {state.get(name, 'missing')!r}, and this loader's is "
                     f"{own!r}",
-                    remedy="Make the loader as it was when the state was taken; or start the next "
-                    f"epoch instead: set_epoch({int(state.get('epoch', 0)) + 1})",
+                    remedy=_remedy(state),
                 )
+        try:
+            self._order.go_on_from(state.get("order"))
+        except LoaderStateError as exc:
+            exc.remedy = _remedy(state)
+            raise
         epoch, batches = int(state["epoch"]), int(state["batches"])
         if epoch < 0 or not 0 <= batches <= len(self):
             raise LoaderStateError(f"an epoch has {len(self)} batches, and the state {batches}")
@@ -151,7 +157,6 @@ class Loader(DataLoader):  # type: ignore[misc] # torch has no types here
         settings = self._settings
         return {
             "version": STATE_VERSION,
-            "order": self._order.describe(),
             "seed": settings.seed,
             "batch_size": settings.batch_size,
             "world_size": settings.world_size,
@@ -166,6 +171,13 @@ class Loader(DataLoader):  # type: ignore[misc] # torch has no types here
     def _ended(self, run: int, epoch: int) -> None:
         if run == self._run:
             self._pending = self._pending or (epoch + 1, 0)
+
+
+def _remedy(state: dict[str, Any]) -> str:
+    return (
+        "Make the loader as it was when the state was taken; or start the next epoch instead: "
+        f"set_epoch({int(state.get('epoch', 0)) + 1})"
+    )
 
 
 class _Pass:

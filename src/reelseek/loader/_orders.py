@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reelseek.errors import SampleIndexError
+from reelseek.errors import LoaderStateError, SampleIndexError
 
 if TYPE_CHECKING:
     from reelseek.datasets import Dataset
@@ -41,6 +41,8 @@ class Share:
     """True leaves out a last batch that isn't full."""
     uneven: Uneven
     """What to do where samples don't divide by the processes."""
+    run: int = 0
+    """The number of the pass in this process; frames that were kept for another one are dropped."""
 
     def samples_per_rank(self, num_samples: int) -> int:
         """How many samples each rank gets; the same for all."""
@@ -53,6 +55,15 @@ class Share:
         own = self.samples_per_rank(num_samples)
         return own // self.batch_size if self.drop_last else -(-own // self.batch_size)
 
+    def size_of(self, number: int, num_samples: int) -> int:
+        """How many samples the batch of this number has."""
+        own = self.samples_per_rank(num_samples)
+        return min(self.batch_size, own - number * self.batch_size)
+
+    def seed_of(self, number: int) -> tuple[int, ...]:
+        """Of random numbers that are drawn for the batch of this number."""
+        return (self.seed, self.epoch, self.rank, number)
+
     def permutation(self, count: int) -> NDArray[np.int64]:
         """The numbers below ``count`` in an order of this seed and epoch, the same on all ranks.
 
@@ -61,6 +72,18 @@ class Share:
         """
         keys = np.random.PCG64((self.seed, self.epoch)).random_raw(count)
         return np.argsort(keys, kind="stable")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Samples of one piece of an episode, whose frames are to be decoded and kept."""
+
+    piece: tuple[int, int]
+    """A name of the piece, in this pass; its chunks come in order."""
+    samples: NDArray[np.int64]
+    """(N,) numbers of samples, ascending."""
+    following: int
+    """The sample that the piece's next chunk begins with; -1 where there is none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,19 +96,17 @@ class Batch:
     """Of random numbers that are drawn for this batch, in whichever process."""
     samples: NDArray[np.int64]
     """(B,) numbers of samples."""
-    ahead: NDArray[np.int64] | None = None
-    """Numbers of samples of later batches, whose frames are decoded now, in the order of their
-    files, and kept; None where nothing is kept."""
+    ahead: tuple[Chunk, ...] = ()
+    """What is to be decoded before, and kept for this batch and later ones."""
+    run: int = 0
+    """The number of the pass that it belongs to."""
 
 
 class Order(Protocol):
-    """Says which samples each batch holds.
+    """Says which samples each batch holds. It is used in the process that made it only."""
 
-    Pickling: an order goes along with nothing, and is used in the process that made it.
-    """
-
-    def bind(self, dataset: Dataset) -> None:
-        """Look at the dataset, once, before anything else is asked.
+    def bind(self, dataset: Dataset, num_workers: int) -> None:
+        """Look at the dataset, before anything else is asked.
 
         Raises:
             SampleIndexError: It names samples that the dataset hasn't got.
@@ -100,8 +121,16 @@ class Order(Protocol):
         """The batches of one rank's epoch, from the batch of this number on."""
         ...
 
-    def describe(self) -> str:
-        """The order's kind and options, for the state: another order can't go on from it."""
+    def describe(self) -> dict[str, Any]:
+        """The order's kind and options, as plain values for the state."""
+        ...
+
+    def go_on_from(self, description: Any) -> None:
+        """Be the order that a state was taken of.
+
+        Raises:
+            LoaderStateError: It is another one.
+        """
         ...
 
 
@@ -112,7 +141,7 @@ class _Permutation:
         self._wanted = None if samples is None else np.asarray(samples, np.int64)
         self._samples: NDArray[np.int64] = np.empty(0, np.int64)
 
-    def bind(self, dataset: Dataset) -> None:
+    def bind(self, dataset: Dataset, num_workers: int) -> None:
         """Take all samples, or check those that were named."""
         self._samples = checked_samples(self._wanted, dataset)
 
@@ -125,12 +154,17 @@ class _Permutation:
         own = dealt(self._ordered(share), share)
         size = share.batch_size
         for number in range(first, share.num_batches(len(self._samples))):
-            seed = (share.seed, share.epoch, share.rank, number)
-            yield Batch(number, seed, own[number * size : (number + 1) * size])
+            samples = own[number * size : (number + 1) * size]
+            yield Batch(number, share.seed_of(number), samples, run=share.run)
 
-    def describe(self) -> str:
+    def describe(self) -> dict[str, Any]:
         """The order's kind and options, for the state."""
-        return f"{type(self).__name__}({samples_digest(self._samples)})"
+        return {"kind": type(self).__name__, "samples": samples_digest(self._samples)}
+
+    def go_on_from(self, description: Any) -> None:
+        """See to it that a state is of this order."""
+        if description != self.describe():
+            raise LoaderStateError(f"the state's order is {description}, not {self.describe()}")
 
     def _ordered(self, share: Share) -> NDArray[np.int64]:
         raise NotImplementedError

@@ -14,6 +14,7 @@ from torch.utils.data import get_worker_info
 
 from reelseek.datasets import Dataset
 from reelseek.datasets._memory import NewPixels, new_pixels, new_shared_pixels
+from reelseek.loader._ahead import ReadAhead
 from reelseek.loader._orders import Batch
 
 
@@ -26,17 +27,25 @@ class BatchReader:
     def __init__(self, dataset: Dataset, transform: Callable[[dict[str, Any]], Any] | None) -> None:
         self.dataset = dataset
         self.transform = transform
+        self._ahead = ReadAhead(dataset)
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def __getitems__(self, batch: Batch) -> Any:
         """One batch; see ``Dataset.get_batch``."""
-        read = self.dataset.read_batch(batch.samples, new_pixels=self._new_pixels())
+        self._ahead.begin(batch.run)
+        self._ahead.admit(batch.ahead)
+        read = self.dataset.read_batch(
+            batch.samples, new_pixels=self._new_pixels(), kept=self._ahead
+        )
         if self.transform is None:
             return read
         with random_numbers_of(batch.seed):
             return self.transform(read)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BatchReader, (self.dataset, self.transform)
 
     def _new_pixels(self) -> NewPixels:
         """In a worker memory that the main process can take over as it is."""
