@@ -288,6 +288,16 @@ class Dataset:
         """The rows, from the sample's own, that a key holds: ``(0,)`` for a key without deltas."""
         return tuple(map(int, self._deltas.get(key, (0,))))
 
+    def read_rows_ahead(self) -> None:
+        """Read states and actions now, of as many episodes as are kept in memory.
+
+        Forked workers have them too. Otherwise each episode's are read with its first sample.
+        """
+        for position in self.positions.tolist():
+            if not self._rows.has_room():
+                return
+            self._rows.rows_of(position)
+
     def use_threads(self, threads: int) -> None:
         """Decode this many files at once in this process, whatever the dataset was opened with."""
         self._pool.close()

@@ -88,6 +88,7 @@ class Loader(DataLoader):  # type: ignore[misc] # torch has no types here
 
         check_dataset(dataset)
         check_start_method(dataset, options["num_workers"], options["multiprocessing_context"])
+        dataset.read_rows_ahead()
         order.bind(dataset, options["num_workers"])
         self._order = order
         self._settings = settings
