@@ -31,5 +31,5 @@ clean:
 .venv/ready-demo: pyproject.toml constraints.txt scripts/setup.sh
 	PYTHON="$(PYTHON)" sh scripts/setup.sh demo
 
-.venv/ready-test: .venv/ready-demo requirements/lerobot.txt requirements/lerobot-no-deps.txt
+.venv/ready-test: .venv/ready-demo $(wildcard requirements/*.txt)
 	PYTHON="$(PYTHON)" sh scripts/setup.sh test

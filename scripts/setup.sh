@@ -34,7 +34,8 @@ test)
     # works with the newer ones, so its own requirements are listed instead of resolved.
     pip install --no-deps -r requirements/lerobot-no-deps.txt
     pip install -c constraints.txt -r requirements/lerobot.txt 2>&1 | grep -v 'lerobot .* requires' >&2 || true
-    .venv/bin/python -c 'import datasets, draccus'
+    pip install -c constraints.txt -r requirements/transformers.txt
+    .venv/bin/python -c 'import datasets, draccus, transformers'
     ;;
 esac
 touch ".venv/ready-$1"

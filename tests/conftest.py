@@ -16,7 +16,7 @@ from tests import figures
 REPOSITORY = Path(__file__).parent.parent
 REQUIRED = frozenset(filter(None, os.environ.get("REELSEEK_REQUIRE", "").split(",")))
 """Names of what must not be skipped: ``torch``, ``torchcodec``, ``decord``, ``opencv``,
-``torchvision``, ``lerobot``, ``data``."""
+``torchvision``, ``lerobot``, ``transformers``, ``data``."""
 
 
 def skip_without(name: str, reason: str) -> None:

@@ -27,6 +27,7 @@
     │   └── TimestampToleranceError         (ValueError)  no frame near enough to a timestamp
     ├── IndexFileError                      (ValueError)  an index file that can't be used
     ├── ElfError                            (ValueError)  a library file that can't be read
+    ├── LoaderStateError                    (ValueError)  a state that this loader can't go on from
     └── DependencyError                     (ImportError) an optional package is missing
 
 Each class is also the builtin named beside it, so ``except FileNotFoundError`` works. The text of
@@ -201,6 +202,10 @@ class ElfError(ReelseekError, ValueError):
 
     ``what`` names the structure and ``byte_offset`` the place.
     """
+
+
+class LoaderStateError(ReelseekError, ValueError):
+    """A loader's state is of another order, seed, batch size or number of processes."""
 
 
 class DependencyError(ReelseekError, ImportError):

@@ -11,14 +11,12 @@ from typing import Any
 import pytest
 
 import reelseek
+from reelseek.bench._torchvision_loading import let_torchvision_load
 from reelseek.native import activate
 from tests.conftest import needed, skip_without
 from tests.datasets.makers import SPEC, TOP, make_v30
 
 torch = needed("torch")
-
-OPERATORS = ("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-             "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +24,7 @@ def lerobot_class(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """LeRobot's dataset class, imported so that it works beside a torch without CUDA."""
     if importlib.util.find_spec("lerobot") is None:
         skip_without("lerobot", "LeRobot isn't installed")
-    if torch.version.cuda is None:
-        # torchvision from PyPI can't register its operators there, and asks for them by name.
-        for operator in OPERATORS:
-            name, signature = operator.split("(", 1)
-            torch.library.define(f"torchvision::{name}", f"({signature}")
+    let_torchvision_load()
     activate()
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         patch.setenv("HF_HUB_OFFLINE", "1")

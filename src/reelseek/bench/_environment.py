@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = ("numpy", "av", "torch", "torchcodec", "torchvision", "decord",
-            "opencv-python-headless", "opencv-python")  # fmt: skip
+            "opencv-python-headless", "opencv-python", "transformers", "pillow")  # fmt: skip
 
 
 def environment() -> dict[str, Any]:

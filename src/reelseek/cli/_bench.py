@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reelseek.cli._bench_index import index
+from reelseek.cli._bench_loader import loader
+from reelseek.cli._bench_preprocess import preprocess
+from reelseek.cli._bench_train import train
 from reelseek.errors import DependencyError
 
 if TYPE_CHECKING:
@@ -29,6 +32,9 @@ app = typer.Typer(no_args_is_help=True, help="Measure decoders on your own data.
 
 
 app.command("index")(index)
+app.command("loader")(loader)
+app.command("preprocess")(preprocess)
+app.command("train")(train)
 
 
 @app.callback()

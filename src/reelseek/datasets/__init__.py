@@ -3,6 +3,7 @@
 from reelseek.datasets._dataset import Dataset
 from reelseek.datasets._open import open_dataset
 from reelseek.datasets._records import Episode, Episodes, Feature, Location
+from reelseek.datasets._statistics import Statistics
 from reelseek.datasets._summary import CameraSummary, DatasetSummary, summarise
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Episodes",
     "Feature",
     "Location",
+    "Statistics",
     "open_dataset",
     "summarise",
 ]

@@ -13,23 +13,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.datasets._deltas import Deltas
-from reelseek.datasets._frames import FrameRequest, frame_numbers, plan_reads
+from reelseek.datasets._frames import FrameRequest, KeptFrames, KnownFrames, plan_reads
 from reelseek.datasets._images import read_images
 from reelseek.datasets._keys import CameraKey, Keys, selected
+from reelseek.datasets._memory import NewPixels, new_pixels
 from reelseek.datasets._modality import Modality
 from reelseek.datasets._pool import DecodePool, Task
 from reelseek.datasets._records import DatasetInfo, Episode, Episodes, Feature, Layout, Location
 from reelseek.datasets._rows import Rows, RowStore
-from reelseek.datasets._values import Place, read_values
+from reelseek.datasets._statistics import QUANTILES, Statistics, statistics_of
+from reelseek.datasets._values import Place, read_values, window_rows
 from reelseek.datasets._video_cache import VideoCache, max_open_videos
 from reelseek.errors import DependencyError, FeatureNotFoundError, SampleIndexError
 from reelseek.index import DatasetIndex
+from reelseek.types import Pixels
 from reelseek.video import Video
 from reelseek.video._open import open_with_tables
 
 Output = Literal["torch", "numpy"]
 Sample = dict[str, Any]
 
+SPANS_KEPT = 65536
+"""Episodes' places in videos that are remembered, over all cameras."""
 OWN_ROW = np.zeros(1, np.int64)
 """The offsets of a camera that has none."""
 
@@ -43,6 +48,7 @@ class Options:
     output: Output
     tolerance_seconds: float
     max_open: int | None
+    device: str
 
 
 class Dataset:
@@ -72,7 +78,8 @@ class Dataset:
         self.every_key = every_key
         self.sample_keys = sample_keys
         self._deltas = deltas
-        self._positions = positions
+        self.positions = positions
+        """(E,) the places of the episodes that samples come from, among all episodes."""
         self._options = options
         self._ends = np.cumsum(layout.episodes.lengths[positions])
         unused = {name for name, f in info.features.items() if f.dtype == "image"}
@@ -80,12 +87,25 @@ class Dataset:
         self._rows = RowStore(layout, frozenset(unused))
         self.index = DatasetIndex(str(root))
         self._videos = self._new_cache()
+        self._known = KnownFrames(options.tolerance_seconds)
+        # A path is made from a template and checked against the root: once is enough.
+        self._span_of = functools.lru_cache(SPANS_KEPT)(layout.video_of)
         self._pool = DecodePool(options.threads)
 
     @property
     def fps(self) -> float:
         """Frames a second."""
         return self.info.fps
+
+    @property
+    def device(self) -> str:
+        """Where frames are decoded, and where cameras' tensors are."""
+        return self._options.device
+
+    @property
+    def output(self) -> Output:
+        """What samples hold: ``torch`` tensors or ``numpy`` arrays."""
+        return self._options.output
 
     @property
     def features(self) -> dict[str, Feature]:
@@ -107,10 +127,10 @@ class Dataset:
     def episodes(self) -> Episodes:
         """The episodes that samples come from, in the order of the samples."""
         every = self.layout.episodes
-        if len(self._positions) == len(every):
+        if len(self.positions) == len(every):
             return every
-        tasks = [every[int(position)].tasks for position in self._positions]
-        return Episodes(every.indices[self._positions], every.lengths[self._positions], tasks)
+        tasks = [every[int(position)].tasks for position in self.positions]
+        return Episodes(every.indices[self.positions], every.lengths[self.positions], tasks)
 
     @property
     def tasks(self) -> dict[int, str]:
@@ -150,13 +170,29 @@ class Dataset:
         Args:
             indices: (B,) numbers of samples; at least one. Negative ones count from the end.
         """
+        return self.read_batch(indices, new_pixels=self._new_pixels)
+
+    def read_batch(
+        self,
+        indices: Sequence[int] | NDArray[np.int64],
+        *,
+        new_pixels: NewPixels,
+        kept: KeptFrames | None = None,
+    ) -> Sample:
+        """``get_batch`` for a loader, which has memory and frames of its own.
+
+        Args:
+            indices: (B,) numbers of samples; at least one.
+            new_pixels: Makes the memory that frames are decoded into.
+            kept: Frames that were decoded before; what isn't among them is decoded.
+        """
         places = self._places(indices)
         if not places:
             raise ValueError("a batch needs at least one index")
         batch: Sample = {}
         tasks: list[Task] = []
         for camera in self.sample_keys.cameras:
-            pixels, reads = self._pictures(camera, places)
+            pixels, reads = self._pictures(camera, places, new_pixels, kept)
             batch[camera.key] = self._channels_first(pixels, camera.key)
             tasks += reads
         self._pool.run(tasks)
@@ -164,8 +200,7 @@ class Dataset:
             values = read_values(key, places, self._deltas, self.layout.tasks)
             batch[key.key] = self._converted(values)
         for name, offsets in self._deltas.items():
-            pads = np.stack([place.window(offsets)[1] for place in places])
-            batch[f"{name}_is_pad"] = self._converted(pads)
+            batch[f"{name}_is_pad"] = self._converted(window_rows(places, offsets)[1])
         return batch
 
     def locate(self, index: int, camera: str, offsets: Iterable[int] = (0,)) -> Location:
@@ -191,9 +226,54 @@ class Dataset:
         place = self._places([index])[0]
         request = self._request(key, place, place.window(np.fromiter(offsets, np.int64))[0])
         video = self._videos.get(str(request.span.path))
-        frames = frame_numbers(video, request, self._options.tolerance_seconds, key.key)
+        frames = self._known.numbers(video, request, key.key)
         seconds = video.pts_seconds[frames]
         return Location(video.path, tuple(map(int, frames)), tuple(map(float, seconds)))
+
+    @property
+    def video_cameras(self) -> tuple[str, ...]:
+        """The keys of the cameras that samples hold and that are kept as video."""
+        return tuple(camera.key for camera in self.sample_keys.cameras if camera.is_video)
+
+    def frames_of(
+        self, camera: str, indices: Sequence[int] | NDArray[np.int64]
+    ) -> tuple[Video, NDArray[np.int64]]:
+        """The frames of samples of one episode.
+
+        Args:
+            camera: A camera's key, kept as video.
+            indices: (B,) numbers of samples.
+
+        Returns:
+            The video, and (B, T) the numbers of the frames in it.
+        """
+        key = next(key for key in self.sample_keys.cameras if key.key == camera)
+        places = self._places(indices)
+        rows = window_rows(places, self._deltas.get(camera, OWN_ROW))[0]
+        request = self._request(key, places[0], rows.ravel())
+        video = self._videos.get(str(request.span.path))
+        return video, self._known.numbers(video, request, camera).reshape(rows.shape)
+
+    def frame_bytes(self, camera: str) -> int:
+        """The bytes of one decoded frame of a camera, as its first video says."""
+        video, _numbers = self.frames_of(camera, [0])
+        return video.table.stream.height * video.table.stream.width * 3
+
+    def key_samples(self, index: int) -> NDArray[np.int64]:
+        """The samples of an episode whose frames are key frames of its first camera kept as video.
+
+        Args:
+            index: A sample of the episode.
+        """
+        episode, row = self.place_of(index)
+        samples = np.arange(index - row, index - row + episode.length)
+        key = next((key for key in self.sample_keys.cameras if key.is_video), None)
+        if key is None:
+            return samples[:0]
+        place = self._places([index])[0]
+        request = self._request(key, place, np.arange(episode.length))
+        video = self._videos.get(str(request.span.path))
+        return samples[video.table.is_key[self._known.numbers(video, request, key.key)]]
 
     def place_of(self, index: int) -> tuple[Episode, int]:
         """The episode that a sample belongs to, and its row there.
@@ -208,6 +288,46 @@ class Dataset:
         """The rows, from the sample's own, that a key holds: ``(0,)`` for a key without deltas."""
         return tuple(map(int, self._deltas.get(key, (0,))))
 
+    def read_rows_ahead(self) -> None:
+        """Read states and actions now, of as many episodes as are kept in memory.
+
+        Forked workers have them too. Otherwise each episode's are read with its first sample.
+        """
+        for position in self.positions.tolist():
+            if not self._rows.has_room():
+                return
+            self._rows.rows_of(position)
+
+    def use_threads(self, threads: int) -> None:
+        """Decode this many files at once in this process, whatever the dataset was opened with."""
+        self._pool.close()
+        self._pool = DecodePool(threads)
+
+    def statistics(
+        self, keys: Sequence[str] | None = None, *, quantiles: Sequence[float] = QUANTILES
+    ) -> dict[str, Statistics]:
+        """Mean, deviation, extremes and quantiles of states and actions, over all rows.
+
+        Only the columns needed are read, file by file; no video is opened. All values of these
+        keys are in memory meanwhile.
+
+        Args:
+            keys: Keys of samples that hold floating-point numbers; None for all of them, without
+                the timestamp.
+            quantiles: Parts of the rows, from 0 to 1; ``()`` for none.
+
+        Raises:
+            FeatureNotFoundError: There is no such key.
+            DatasetError: A file is missing, damaged or disagrees with another.
+
+        Example:
+            >>> import reelseek
+            >>> ds = reelseek.open_dataset(sample_dataset, cameras=())
+            >>> ds.statistics(["action"])["action"].mean.shape
+            (14,)
+        """
+        return statistics_of(self, keys, quantiles)
+
     def close(self) -> None:
         """Close the open videos; the next read opens them again."""
         self._videos.close()
@@ -215,27 +335,31 @@ class Dataset:
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        del state["_videos"]
+        del state["_videos"], state["_span_of"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._videos = self._new_cache()
+        self._span_of = functools.lru_cache(SPANS_KEPT)(self.layout.video_of)
 
     def __repr__(self) -> str:
         return (
-            f"Dataset({str(self.root)!r}, {self.info.version}, {len(self._positions)} episodes, "
+            f"Dataset({str(self.root)!r}, {self.info.version}, {len(self.positions)} episodes, "
             f"{len(self)} samples, cameras: {', '.join(self.cameras) or 'none'})"
         )
 
     def _new_cache(self) -> VideoCache:
         options = self._options
         return VideoCache(
-            functools.partial(_open, self.index, backend=options.backend),
+            functools.partial(_open, self.index, backend=options.backend, device=options.device),
             max_open_videos(options.max_open),
         )
 
-    def _places(self, indices: Sequence[int]) -> list[Place]:
+    def _new_pixels(self, shape: tuple[int, ...]) -> Pixels:
+        return new_pixels(shape, self._options.device)
+
+    def _places(self, indices: Sequence[int] | NDArray[np.int64]) -> list[Place]:
         found = [self._find(index) for index in indices]
         rows: dict[int, Rows] = {}
         for position, _row in found:
@@ -255,41 +379,43 @@ class Dataset:
             )
         number %= count
         chosen = int(np.searchsorted(self._ends, number, side="right"))
-        position = int(self._positions[chosen])
+        position = int(self.positions[chosen])
         start = int(self._ends[chosen]) - int(self.layout.episodes.lengths[position])
         return position, number - start
 
     def _pictures(
-        self, camera: CameraKey, places: list[Place]
-    ) -> tuple[NDArray[np.uint8], list[Task]]:
+        self,
+        camera: CameraKey,
+        places: list[Place],
+        new_pixels: NewPixels,
+        kept: KeptFrames | None,
+    ) -> tuple[Pixels, list[Task]]:
         """(B, T, H, W, 3) pictures of one camera, and the tasks that put them there."""
         offsets = self._deltas.get(camera.key, OWN_ROW)
-        windows = [place.window(offsets)[0] for place in places]
+        windows = window_rows(places, offsets)[0]
         if not camera.is_video:
             return read_images(camera.camera, camera.key, places, windows, self.root), []
         requests = [
             self._request(camera, place, rows) for place, rows in zip(places, windows, strict=True)
         ]
-        tolerance = self._options.tolerance_seconds
-        return plan_reads(self._videos, requests, tolerance, camera.key)
+        return plan_reads(self._videos, requests, self._known, camera.key, new_pixels, kept)
 
     def _request(self, camera: CameraKey, place: Place, rows: NDArray[np.int64]) -> FrameRequest:
-        times = place.rows.times(self.fps)
         return FrameRequest(
-            span=self.layout.video_of(place.rows.position, camera.camera),
+            span=self._span_of(place.rows.position, camera.camera),
             episode=place.rows.episode,
             length=place.length,
             rows=rows,
-            seconds=times[rows].astype(np.float64),
-            start_seconds=float(times[0]),
+            times=place.rows.times(self.fps),
             fps=self.fps,
-            slack_seconds=_slack(times[rows], self.fps),
         )
 
-    def _channels_first(self, pixels: NDArray[np.uint8], key: str) -> Any:
+    def _channels_first(self, pixels: Pixels, key: str) -> Any:
         """(B, T, H, W, C) as (B, T, C, H, W) of the same memory; without T for a plain key."""
         if key not in self._deltas:
             pixels = pixels[:, 0]
+        if not isinstance(pixels, np.ndarray):
+            return pixels.movedim(-1, -3)
         return self._converted(np.moveaxis(pixels, -1, -3))
 
     def _converted(self, values: Any) -> Any:
@@ -298,18 +424,9 @@ class Dataset:
         return _tensor(values)
 
 
-def _open(index: DatasetIndex, path: str, *, backend: str) -> Video:
-    return open_with_tables(path, index.lookup(path), backend=backend, threads=1)
-
-
-def _slack(stored: NDArray[Any], fps: float) -> float:
-    """How far off times may be only because the file keeps them as 32-bit floats, in seconds.
-
-    Never so much that two frames could be meant.
-    """
-    if stored.dtype != np.float32:
-        return 0.0
-    return min(float(np.spacing(np.abs(stored).max())), 0.25 / fps)
+def _open(index: DatasetIndex, path: str, *, backend: str, device: str) -> Video:
+    tables = index.lookup(path)
+    return open_with_tables(path, tables, backend=backend, device=device, threads=1)
 
 
 def _tensor(values: NDArray[Any]) -> Any:

@@ -66,12 +66,15 @@ def matching(pattern: str, keys: Sequence[str]) -> list[str]:
 
 
 def padded(
-    row: int, length: int, offsets: NDArray[np.int64]
+    row: int | NDArray[np.int64], length: int | NDArray[np.int64], offsets: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The rows of an episode for a sample, and which of them stand in for missing ones."""
+    """The rows of an episode for a sample, and which of them stand in for missing ones.
+
+    Also for several samples at once, whose rows and lengths are (B, 1); the results are (B, T).
+    """
     wanted = row + offsets
     is_pad = (wanted < 0) | (wanted >= length)
-    return np.clip(wanted, 0, length - 1), is_pad
+    return np.minimum(np.maximum(wanted, 0), length - 1), is_pad
 
 
 def _add(deltas: Deltas, key: str, offsets: NDArray[np.int64]) -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reelseek.datasets._memory import NewPixels, writable
 from reelseek.datasets._pool import Task
 from reelseek.datasets._records import VideoSpan
 from reelseek.datasets._video_cache import VideoCache
 from reelseek.errors import DatasetFormatError, TimestampToleranceError, VideoLengthError
+from reelseek.types import Pixels
 from reelseek.video import Video
 
 
@@ -29,23 +33,107 @@ class FrameRequest:
     """The episode's number of frames."""
     rows: NDArray[np.int64]
     """(T,) rows of the episode."""
-    seconds: NDArray[np.float64]
-    """(T,) the rows' times on the episode's clock."""
-    start_seconds: float
-    """The time of the episode's first row on that clock; 0 in a sound dataset."""
+    times: NDArray[Any]
+    """(L,) the times of all rows on the episode's clock, in seconds, as they are stored; the first
+    is 0 in a sound dataset."""
     fps: float
     """Frames a second."""
-    slack_seconds: float
-    """How far off a time may be only because the file keeps it as a 32-bit float."""
+
+    def slack_seconds(self) -> NDArray[np.float64] | float:
+        """(T,) how far off each time may be only because the file keeps it as a 32-bit float.
+
+        Never so much that two frames could be meant.
+        """
+        if self.times.dtype != np.float32:
+            return 0.0
+        spacing = np.spacing(np.abs(self.times[self.rows]))
+        slack: NDArray[np.float64] = np.minimum(spacing.astype(np.float64), 0.25 / self.fps)
+        return slack
+
+
+class KnownFrames:
+    """Frame numbers of whole episodes, worked out once for each open video.
+
+    Threads: safe; two may do the same work. Fork: what is known goes along. Pickling: the
+    tolerance.
+    """
+
+    def __init__(self, tolerance_seconds: float) -> None:
+        self._tolerance = tolerance_seconds
+        self._of_video: WeakKeyDictionary[Video, dict[int, NDArray[np.int64] | None]]
+        self._of_video = WeakKeyDictionary()
+
+    def numbers(self, video: Video, request: FrameRequest, key: str) -> NDArray[np.int64]:
+        """``frame_numbers`` of the request."""
+        episodes = self._of_video.get(video)
+        if episodes is None:
+            episodes = self._of_video[video] = {}
+            if self._are_rows(video, request):  # a first read shouldn't pay for later ones
+                return request.rows
+        if request.episode not in episodes:
+            episodes[request.episode] = self._whole_episode(video, request, key)
+        known = episodes[request.episode]
+        if known is not None:
+            return known[request.rows]
+        return frame_numbers(video, request, self._tolerance, key)
+
+    def _are_rows(self, video: Video, request: FrameRequest) -> bool:
+        """True where ``frame_numbers`` would give the rows, as a look at these frames alone shows.
+
+        So it is in a file of one episode that starts at time 0, with a frame for each row.
+        """
+        span = request.span
+        if not span.is_whole_file or span.from_seconds != 0 or span.to_seconds is not None:
+            return False
+        if len(video) != request.length:
+            return False
+        frames = [0, *request.rows.tolist()]
+        seconds, _durations = video.table.times_at(frames)
+        wanted = request.times[frames].astype(np.float64)
+        off = np.abs(seconds - seconds[0] - (wanted - wanted[0]))
+        return bool(seconds[0] >= 0 and off.max() <= self._tolerance)
+
+    def _whole_episode(
+        self, video: Video, request: FrameRequest, key: str
+    ) -> NDArray[np.int64] | None:
+        """All frames of the episode; None where not all rows have one, so each is looked at."""
+        whole = dataclasses.replace(request, rows=np.arange(request.length))
+        try:
+            return frame_numbers(video, whole, self._tolerance, key)
+        except TimestampToleranceError:
+            return None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KnownFrames, (self._tolerance,)
+
+
+class KeptFrames(Protocol):
+    """Frames that were decoded before they are asked for."""
+
+    def take(self, path: str, frame: int, target: Pixels) -> bool:
+        """Write a frame, where it is kept; it may be gone afterwards.
+
+        Args:
+            path: The video file.
+            frame: The frame's number there.
+            target: (H, W, 3) uint8.
+        """
+        ...
 
 
 def plan_reads(
-    videos: VideoCache, requests: Sequence[FrameRequest], tolerance_seconds: float, key: str
-) -> tuple[NDArray[np.uint8], list[Task]]:
+    videos: VideoCache,
+    requests: Sequence[FrameRequest],
+    known: KnownFrames,
+    key: str,
+    new_pixels: NewPixels,
+    kept: KeptFrames | None = None,
+) -> tuple[Pixels, list[Task]]:
     """Frames of one camera for several samples: a task for each file.
 
     Returns:
-        (B, T, H, W, 3) uint8, contiguous, which is RGB when all tasks have run.
+        (B, T, H, W, 3) uint8, contiguous, which is RGB when all tasks have run; what
+        ``new_pixels`` made.
 
     Raises (or the tasks do):
         VideoLengthError: A video is shorter than its episode.
@@ -56,17 +144,20 @@ def plan_reads(
     files = _by_file(requests)
     stream = videos.get(next(iter(files))).table.stream
     shape = (len(requests), len(requests[0].rows), stream.height, stream.width, 3)
-    pixels: NDArray[np.uint8] = np.empty(shape, np.uint8)
+    pixels = new_pixels(shape)
+    places_of = writable(pixels)
 
     def read(path: str, places: list[int]) -> None:
         video = videos.get(path)
         _check_size(video, pixels, key)
         frames: list[int] = []
-        targets: list[NDArray[np.uint8]] = []
+        targets: list[Pixels] = []
         for place in places:
-            numbers = frame_numbers(video, requests[place], tolerance_seconds, key)
-            frames.extend(map(int, numbers))
-            targets.extend(pixels[place])
+            numbers = known.numbers(video, requests[place], key).tolist()
+            for frame, target in zip(numbers, places_of[place], strict=True):
+                if kept is None or not kept.take(path, frame, target):
+                    frames.append(frame)
+                    targets.append(target)
         video.read_into(frames, targets)
 
     return pixels, [functools.partial(read, path, places) for path, places in files.items()]
@@ -83,22 +174,24 @@ def frame_numbers(
     """
     if not video.table.has_unique_pts:
         return _counted(video, request, key)
-    start = request.span.from_seconds
+    start, seconds = request.span.from_seconds, request.times[request.rows].astype(np.float64)
     first = int(video.indices_nearest(start)[0])
     _check_length(video, request, first, key)
     count = _num_frames(video, request, first)
     if count == request.length:
         start = float(video.pts_seconds[0]) if request.span.is_whole_file else start
-        numbers, wanted = first + request.rows, start + request.seconds - request.start_seconds
+        own_start = float(request.times[0])
+        numbers, wanted = first + request.rows, start + seconds - own_start
     else:
-        wanted = start + request.seconds
+        wanted = start + seconds
         numbers = video.indices_nearest(wanted)
     off = np.abs(video.pts_seconds[numbers] - wanted)
-    off[(numbers < first) | (numbers >= first + max(count, request.length))] = np.inf
-    worst = int(np.argmax(off))
-    if off[worst] > tolerance_seconds + request.slack_seconds:
+    beyond = off - request.slack_seconds()
+    beyond[(numbers < first) | (numbers >= first + max(count, request.length))] = np.inf
+    worst = int(np.argmax(beyond))
+    if beyond[worst] > tolerance_seconds:
         place = f"episode {request.episode}, row {int(request.rows[worst])} of {key}"
-        distance = "another episode's" if np.isinf(off[worst]) else f"{off[worst]:.6f} s away"
+        distance = "another episode's" if np.isinf(beyond[worst]) else f"{off[worst]:.6f} s away"
         raise TimestampToleranceError(
             f"{place} is at {wanted[worst]:.6f} s, and the frame there, {int(numbers[worst])}, is "
             f"{distance}",
@@ -148,9 +241,9 @@ def _check_length(video: Video, request: FrameRequest, first: int, key: str) -> 
         )
 
 
-def _check_size(video: Video, pixels: NDArray[Any], key: str) -> None:
+def _check_size(video: Video, pixels: Pixels, key: str) -> None:
     stream = video.table.stream
-    if pixels.shape[2:4] != (stream.height, stream.width):
+    if tuple(pixels.shape[2:4]) != (stream.height, stream.width):
         raise DatasetFormatError(
             f"videos of {key} differ in size: {stream.width}x{stream.height} and "
             f"{pixels.shape[3]}x{pixels.shape[2]}",

@@ -22,7 +22,7 @@ EIGHT_BIT_MODES = ("1", "L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX
 
 
 def read_images(
-    column: str, key: str, places: Sequence[Place], windows: Sequence[NDArray[np.int64]], root: Path
+    column: str, key: str, places: Sequence[Place], windows: NDArray[np.int64], root: Path
 ) -> NDArray[np.uint8]:
     """Pictures of one camera for several samples.
 
@@ -30,7 +30,7 @@ def read_images(
         column: The camera's column.
         key: Its key in a sample, for errors.
         places: (B,) where the samples are.
-        windows: (B,) each sample's (T,) rows.
+        windows: (B, T) each sample's rows.
         root: The dataset's folder.
 
     Returns:

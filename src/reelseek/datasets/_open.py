@@ -43,6 +43,7 @@ def open_dataset(
     output: Output = "torch",
     backend: str = "auto",
     threads: int = 1,
+    device: str = "cpu",
     tolerance_s: float = 1e-4,
     max_open_videos: int | None = None,
 ) -> Dataset:
@@ -61,6 +62,8 @@ def open_dataset(
         backend: Which decoder, as for ``open_video``.
         threads: Files decoded at once for a batch in this process, each on one thread. One is
             right in DataLoader workers, which are processes already.
+        device: Where frames are decoded: ``cpu``, ``cuda`` or ``cuda:N``. On a GPU cameras come
+            as its tensors, and DataLoader workers have to be spawned.
         tolerance_s: How far a frame may be from its row's timestamp, in seconds.
         max_open_videos: Videos to keep open in each process; None for 32, fewer where the limit
             on file descriptors is low.
@@ -81,6 +84,8 @@ def open_dataset(
     """
     folder = Path(os.path.abspath(os.fspath(root)))
     _check_options(keys, output, backend)
+    if device != "cpu" and output != "torch":
+        raise ValueError(f"device={device!r} gives tensors: pass output='torch'")
     info = read_info(folder)
     try:
         layout = LayoutV3(folder, info) if info.version == "v3.0" else LayoutV2(folder, info)
@@ -106,7 +111,7 @@ def open_dataset(
         sample_keys=chosen,
         deltas={key: value for key, value in deltas.items() if key not in left_out},
         positions=positions,
-        options=Options(backend, threads, output, tolerance_s, max_open_videos),
+        options=Options(backend, threads, output, tolerance_s, max_open_videos, device),
     )
 
 

@@ -94,6 +94,12 @@ class RowStore:
                 self._bytes -= size
         return rows
 
+    def has_room(self) -> bool:
+        """True where another episode's rows can be kept beside those that are."""
+        with self._lock:
+            mean = self._bytes / len(self._kept) if self._kept else 0
+            return self._bytes + mean <= CACHE_BYTES
+
     def _read(self, position: int) -> Rows:
         from reelseek.datasets._parquet import read_rows
 

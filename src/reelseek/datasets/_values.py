@@ -32,6 +32,15 @@ class Place:
         return padded(self.row, self.length, offsets)
 
 
+def window_rows(
+    places: Sequence[Place], offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """(B, T) the rows of several samples, each in its own episode, and which are padding."""
+    rows = np.array([place.row for place in places], np.int64)[:, None]
+    lengths = np.array([place.length for place in places], np.int64)[:, None]
+    return padded(rows, lengths, offsets)
+
+
 def read_values(
     key: ValueKey, places: Sequence[Place], deltas: Deltas, tasks: Mapping[int, str]
 ) -> Any:
@@ -44,27 +53,29 @@ def read_values(
     Raises:
         DatasetFormatError: A column or task is missing, or the values differ in shape.
     """
-    parts = [_part(key, place, deltas.get(key.key), tasks) for place in places]
+    offsets = deltas.get(key.key)
+    windows = [None] * len(places) if offsets is None else window_rows(places, offsets)[0]
+    parts = [_part(key, place, rows, tasks) for place, rows in zip(places, windows, strict=True)]
     if not all(isinstance(part, np.ndarray) for part in parts):
         return parts
     return _stacked(parts, key.key, places[0].rows.path)
 
 
 def _part(
-    key: ValueKey, place: Place, offsets: NDArray[np.int64] | None, tasks: Mapping[int, str]
+    key: ValueKey, place: Place, rows: NDArray[np.int64] | None, tasks: Mapping[int, str]
 ) -> Any:
     """One sample's values of a key: an array, or a list or single object."""
     column, path = place.rows.column(key.column), place.rows.path
     here = slice(place.row, place.row + 1)
-    values = column[here] if offsets is None else column[place.window(offsets)[0]]
+    values = column[here] if rows is None else column[rows]
     if key.is_task:
         texts = [_task(number, key.column, tasks, path) for number in values]
-        return texts[0] if offsets is None else texts
+        return texts[0] if rows is None else texts
     if key.part is not None:
-        values = _sliced(values, key, key.part, path)
+        values = sliced(values, key, key.part, path)
     if values.dtype == object:
-        return _objects(values, offsets is None, key.key, path)
-    return np.asarray(values[0]) if offsets is None else values
+        return _objects(values, rows is None, key.key, path)
+    return np.asarray(values[0]) if rows is None else values
 
 
 def _task(number: Any, column: str, tasks: Mapping[int, str], path: Path) -> str:
@@ -85,7 +96,7 @@ def _objects(values: NDArray[Any], is_plain: bool, key: str, path: Path) -> Any:
     return values.tolist()[0] if is_plain else values.tolist()
 
 
-def _sliced(values: NDArray[Any], key: ValueKey, part: tuple[int, int], path: Path) -> NDArray[Any]:
+def sliced(values: NDArray[Any], key: ValueKey, part: tuple[int, int], path: Path) -> NDArray[Any]:
     """Elements of each row's vector; a single number counts as a vector of one."""
     if values.dtype == object:
         raise DatasetFormatError(

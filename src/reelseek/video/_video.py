@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 import os
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -191,6 +193,14 @@ class Video:
         earlier_is_near = times - pts[after - 1] <= pts[after] - times
         return np.where(earlier_is_near, after - 1, after)
 
+    def reader_of_its_own(self) -> Video:
+        """Another reader of the same file, to go through it while others are read in turn.
+
+        It keeps a decoder for itself, with its place, where readers share some otherwise.
+        """
+        request = dataclasses.replace(self._request, keeps_decoder=True)
+        return Video(self.path, self.table, Choice(self._backend, self._reason, request, None))
+
     def close(self) -> None:
         """Give back memory and file descriptors. Closing twice is allowed."""
         with self._lock:
@@ -203,8 +213,9 @@ class Video:
     def __exit__(self, *_exc_info: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if getattr(self, "_decoder", None) is not None:  # __init__ may have failed
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # When the interpreter ends, modules may be gone, and the system closes all files.
+        if getattr(self, "_decoder", None) is not None and not is_finalizing():
             self._drop_decoder()
 
     def __reduce__(self) -> tuple[Any, ...]:

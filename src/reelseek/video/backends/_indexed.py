@@ -78,6 +78,7 @@ class IndexedDecoder:
         self._heads = _heads_of(units)
         self._token = object()
         self._writer = RgbWriter(request, NAME)
+        self._own_state: CodecState | None = None
         self._descriptor = -1
         self._file_bytes = 0
         self._num_reads = 0
@@ -94,19 +95,16 @@ class IndexedDecoder:
             places.setdefault(frame, []).append(position)
         # Where units are left out, those behind the last one may lack their references.
         is_next = min(places) == self._last_frame + 1
+        is_next = is_next or self._request.keeps_decoder
         self._is_sequential = is_next and self._units.pruning is not Pruning.SLOTS
         self._last_frame = max(places)
         state = run = None
         try:
-            state = borrow(
-                self._units.codec,
-                self._units.configuration,
-                self._token,
-                keeps_place=is_next or self._units.pruning is not Pruning.SLOTS,
-            )
+            state = self._borrowed(is_next)
             for run in plan_frames(self._units, places):
                 self._decode(run, state, places, out)
         except BaseException as exc:
+            self._own_state = None
             if state is not None:
                 drop(state)
             if is_ffmpeg_error(exc):
@@ -114,9 +112,19 @@ class IndexedDecoder:
                 raise unreadable(self._request.path, frame, NAME, str(exc)) from exc
             raise
 
+    def _borrowed(self, is_next: bool) -> CodecState:
+        """The codec context to use: one of the thread's, or the reader's own."""
+        codec, configuration = self._units.codec, self._units.configuration
+        if self._request.keeps_decoder:
+            self._own_state = self._own_state or CodecState(codec, configuration)
+            return self._own_state
+        keeps_place = is_next or self._units.pruning is not Pruning.SLOTS
+        return borrow(codec, configuration, self._token, keeps_place=keeps_place)
+
     def close(self) -> None:
         """Close the file."""
         release(self._token)
+        self._own_state = None
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)

@@ -26,6 +26,9 @@ class OpenRequest:
     """Threads that one decode may use; 0 lets FFmpeg choose."""
     units: UnitTable | str | None = None
     """The file's units, or why it can't be read by them; None where that isn't known yet."""
+    keeps_decoder: bool = False
+    """True for a reader that goes through the file while others are read in turn: what decoders of
+    one process share otherwise is its own."""
 
 
 Targets = Sequence[Pixels] | Pixels
