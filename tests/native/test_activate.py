@@ -191,3 +191,33 @@ def test_path_set_inside_python_does_not_count(tmp_path: Path) -> None:
     code, said = _finish(_start(inside + SAYS_WHAT_IT_DID, tmp_path / "cache"))
     assert code == 0
     assert said.startswith("True 7 ")  # loaded by path, as the variable has no effect
+
+
+FORKS_WHILE_ANOTHER_THREAD_ACTIVATES = """
+import os, signal, threading
+from reelseek.native import _activate
+inside, may_end = threading.Event(), threading.Event()
+
+def slow():
+    inside.set()
+    may_end.wait()
+    return _activate.Activation("")
+
+quick, _activate._activate = _activate._activate, slow
+thread = threading.Thread(target=_activate.activate)
+thread.start()
+inside.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    _activate._activate = quick
+    _activate.activate()
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+may_end.set()
+thread.join()
+"""
+
+
+def test_child_forked_while_another_thread_activates_goes_on(tmp_path: Path) -> None:
+    assert _finish(_start(FORKS_WHILE_ANOTHER_THREAD_ACTIVATES, tmp_path)) == (0, "0")

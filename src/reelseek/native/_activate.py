@@ -9,12 +9,12 @@ import importlib.util
 import os
 import shlex
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reelseek._fork_lock import ForkLock
 from reelseek.errors import BackendUnavailableError, ElfError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ SWITCH = "REELSEEK_ACTIVATE"
 REFUSAL_SECONDS = 30
 """A refusal holds so long, as ``backend="auto"`` asks again for each file that needs torchcodec."""
 
-_lock = threading.Lock()
+_lock = ForkLock()
 _done: list[Activation] = []
 _refused: list[tuple[float, BackendUnavailableError]] = []
 
