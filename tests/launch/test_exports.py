@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reelseek.errors import BackendUnavailableError
-from reelseek.launch import proven_export
+from reelseek.launch import _exports, proven_export
 from reelseek.native._remedy import export_line
 from tests.cli.conftest import Run
 from tests.conftest import skip_without
@@ -207,6 +207,15 @@ def test_line_break_in_a_verdict_stays_in_the_comment(
     done = reelseek_command("env", "--python", made.python)
     assert done.returncode == 0, done.stderr
     assert exported("sh", done.stdout) == "unset"
+
+
+@pytest.mark.parametrize("line", ["exec sleep 100", "exec cat /dev/zero", "exit 3"])
+def test_lines_that_a_shell_does_not_get_through_are_refused(
+    line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_exports, "SHELL_TIMEOUT_SECONDS", 1)
+    with pytest.raises(BackendUnavailableError, match="a shell does not get through"):
+        _exports._sourced(line, ())
 
 
 def test_unknown_format_is_a_usage_error(reelseek_command: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -104,6 +105,16 @@ def test_interpreter_that_hangs_is_given_up(prefix: Path, monkeypatch: pytest.Mo
     python.write_text("#!/bin/sh\nexec sleep 20\n")
     python.chmod(0o755)
     assert not collect_facts(str(python)).starts
+
+
+def test_interpreter_that_never_stops_talking_is_given_up(prefix: Path) -> None:
+    python = prefix / "bin" / "python"
+    python.unlink()
+    python.write_text("#!/bin/sh\nexec cat /dev/zero\n")
+    python.chmod(0o755)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert not collect_facts(str(python)).starts
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10  # kilobytes
 
 
 def test_script_that_starts_python_leads_to_the_real_one(prefix: Path, tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from reelseek.errors import BackendUnavailableError
+from reelseek.native._child import ChildError, run_child
 from reelseek.native._doctor import Examination, examine
 from reelseek.native._facts import Facts
 from reelseek.native._judge import Cause
@@ -128,18 +128,24 @@ def _sourced(text: str, before: Sequence[str]) -> str:
         variables["LD_LIBRARY_PATH"] = ":".join(before)
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "lines.sh"
-        script.write_text(f'set -eu\n{text}\nprintf %s "$LD_LIBRARY_PATH"\n')
-        done = subprocess.run(
-            ["/bin/sh", str(script)], env=variables, timeout=SHELL_TIMEOUT_SECONDS, check=False,
-            stdin=subprocess.DEVNULL, capture_output=True,
-        )  # fmt: skip
-    if done.returncode != 0:
-        raise BackendUnavailableError(
-            "a shell does not get through the lines that were to be printed",
-            remedy="Use --format sh, and report this",
-            detail=os.fsdecode(done.stderr).strip(),
-        )
+        lines = f'set -eu\n{text}\nprintf %s "$LD_LIBRARY_PATH"\n'
+        script.write_bytes(os.fsencode(lines))  # a folder's name may be no UTF-8
+        command = ["/bin/sh", str(script)]
+        try:
+            done = run_child(command, timeout_seconds=SHELL_TIMEOUT_SECONDS, environment=variables)
+        except ChildError as exc:
+            raise _not_sourced(str(exc)) from exc
+    if done.status != 0:
+        raise _not_sourced(done.stderr.decode("utf-8", "replace").strip())
     return os.fsdecode(done.stdout)
+
+
+def _not_sourced(detail: str) -> BackendUnavailableError:
+    return BackendUnavailableError(
+        "a shell does not get through the lines that were to be printed",
+        remedy="Use --format sh, and report this",
+        detail=detail,
+    )
 
 
 def _batch_lines(facts: Facts, folders: Sequence[str]) -> str:

@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import site
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 
 from reelseek.errors import BackendUnavailableError
+from reelseek.native._child import ChildError, run_child
 
 INTERPRETER_TIMEOUT_SECONDS = 3
 """For saying its version; one that takes longer is read from its folders."""
@@ -169,13 +169,10 @@ def _interpreter_path(python: str) -> str:
 def _ask_interpreter(path: str) -> dict[str, str]:
     """The interpreter's answers; empty where it doesn't start or answer in time."""
     try:
-        done = subprocess.run(
-            [path, "-I", "-S", "-c", _ASKS_INTERPRETER],
-            capture_output=True, timeout=INTERPRETER_TIMEOUT_SECONDS, check=False,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        command = [path, "-I", "-S", "-c", _ASKS_INTERPRETER]
+        done = run_child(command, timeout_seconds=INTERPRETER_TIMEOUT_SECONDS)
         answers = json.loads(done.stdout[:MAX_METADATA_BYTES])
-    except (OSError, subprocess.TimeoutExpired, ValueError):
+    except (ChildError, ValueError, RecursionError):
         return {}
     if not isinstance(answers, dict):
         return {}

@@ -14,7 +14,6 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -23,6 +22,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from reelseek.errors import BackendUnavailableError
+from reelseek.native._child import ChildError, run_child
 from reelseek.native._known import ffmpeg_major_of_avutil
 
 LOAD_ORDER = ("avutil", "swresample", "swscale", "avcodec", "avformat", "avfilter", "avdevice")
@@ -79,7 +79,7 @@ def prepare_wheel_ffmpeg(folder: Path | None = None, version: str = "") -> tuple
     paths = tuple(target / _soname(originals[name]) for name in LOAD_ORDER)
     try:
         _make_once(originals, source, target)
-    except (OSError, Timeout, subprocess.TimeoutExpired) as exc:
+    except (OSError, Timeout) as exc:
         raise BackendUnavailableError(
             "the copies of PyAV's FFmpeg that torchcodec needs can't be made",
             remedy="Set REELSEEK_CACHE to a folder that can be written to, or install FFmpeg 7",
@@ -167,13 +167,18 @@ def _patchelf_program() -> str:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=PREPARE_TIMEOUT_SECONDS, check=False
+    try:
+        done = run_child(command, timeout_seconds=PREPARE_TIMEOUT_SECONDS)
+    except ChildError as exc:
+        raise _not_prepared(str(exc)) from exc
+    if done.status != 0:
+        raise _not_prepared(done.stderr.decode("utf-8", "replace").strip())
+
+
+def _not_prepared(detail: str) -> BackendUnavailableError:
+    return BackendUnavailableError(
+        "PyAV's FFmpeg could not be prepared for torchcodec",
+        remedy="Install FFmpeg 7, or pass backend='pyav'",
+        backend="torchcodec",
+        detail=detail,
     )
-    if done.returncode != 0:
-        raise BackendUnavailableError(
-            "PyAV's FFmpeg could not be prepared for torchcodec",
-            remedy="Install FFmpeg 7, or pass backend='pyav'",
-            backend="torchcodec",
-            detail=done.stderr.strip(),
-        )
