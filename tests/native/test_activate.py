@@ -221,3 +221,14 @@ thread.join()
 
 def test_child_forked_while_another_thread_activates_goes_on(tmp_path: Path) -> None:
     assert _finish(_start(FORKS_WHILE_ANOTHER_THREAD_ACTIVATES, tmp_path)) == (0, "0")
+
+
+@pytest.mark.parametrize("error", ["AttributeError", "TypeError", "ImportError", "Exception"])
+def test_torchcodec_whose_import_fails_in_any_way_is_refused(tmp_path: Path, error: str) -> None:
+    package = tmp_path / "torchcodec"
+    package.mkdir()
+    (package / "__init__.py").write_text(f"raise {error}('not today')\n")
+    shadowed = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+    code, said = _finish(_start(shadowed + READS_A_FRAME, tmp_path / "cache"))
+    assert code == 1
+    assert said.splitlines()[-1].startswith("reelseek.errors.BackendUnavailableError: ")

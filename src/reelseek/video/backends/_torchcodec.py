@@ -45,7 +45,7 @@ def _decoder_class() -> Any:
     activate()
     try:
         from torchcodec.decoders import VideoDecoder
-    except (ImportError, OSError, RuntimeError) as exc:
+    except Exception as exc:  # a foreign package's import may raise anything
         raise BackendUnavailableError(
             "torchcodec is installed and does not load",
             remedy="Run `reelseek doctor` for the cause, or pass backend='pyav' meanwhile",
