@@ -129,6 +129,11 @@ def test_missing_interpreter_is_refused(tmp_path: Path) -> None:
         collect_facts(str(tmp_path / "python"))
 
 
+def test_home_of_a_user_that_is_not_there_is_no_interpreter() -> None:
+    with pytest.raises(BackendUnavailableError, match="no Python interpreter here"):
+        collect_facts("~no-such-user/bin/python")
+
+
 def test_metadata_that_is_no_file_is_passed_over(prefix: Path) -> None:
     info = _site(prefix) / "torch-2.9.1.dist-info"
     info.mkdir()

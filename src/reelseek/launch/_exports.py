@@ -118,7 +118,8 @@ def _as_json(found: Examination) -> Export:
         "ld_library_path": list(folders),
         "proof_seconds": round(proof.seconds, 3) if proof else None,
     }
-    return Export(json.dumps(document, indent=2, ensure_ascii=False) + "\n", value, proof)
+    # ASCII, as a folder's name may be no UTF-8, which JSON has to be.
+    return Export(json.dumps(document, indent=2) + "\n", value, proof)
 
 
 def _sourced(text: str, before: Sequence[str]) -> str:
@@ -251,8 +252,8 @@ def _write(path: Path, text: str) -> None:
                 path=path,
             )
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-            file.write(text)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(os.fsencode(text))
         Path(file.name).chmod(0o644)
         Path(file.name).replace(path)
     except OSError as exc:

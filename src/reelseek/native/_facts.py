@@ -152,7 +152,7 @@ def _split(path: str) -> tuple[str, ...]:
 
 
 def _interpreter_path(python: str) -> str:
-    path = Path(python).expanduser()
+    path = Path(os.path.expanduser(python))  # pathlib's raises where there is no such user
     if path.is_dir():
         path = path / "bin" / "python"
     found = shutil.which(path)

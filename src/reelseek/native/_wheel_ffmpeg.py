@@ -73,21 +73,19 @@ def prepare_wheel_ffmpeg(folder: Path | None = None, version: str = "") -> tuple
             remedy="Run `pip install --force-reinstall av`, or install FFmpeg 7",
             backend="torchcodec",
         )
-    originals = _originals(source)
-    key = _key(source, originals, version or importlib.metadata.version("av"))
-    target = _cache_folder() / f"ffmpeg-{key}"
-    paths = tuple(target / _soname(originals[name]) for name in LOAD_ORDER)
     try:
+        originals = _originals(source)
+        key = _key(source, originals, version or importlib.metadata.version("av"))
+        target = _cache_folder() / f"ffmpeg-{key}"
         _make_once(originals, source, target)
     except (OSError, Timeout) as exc:
         raise BackendUnavailableError(
             "the copies of PyAV's FFmpeg that torchcodec needs can't be made",
             remedy="Set REELSEEK_CACHE to a folder that can be written to, or install FFmpeg 7",
-            path=target.parent,
             backend="torchcodec",
             detail=str(exc),
         ) from exc
-    return paths
+    return tuple(target / _soname(originals[name]) for name in LOAD_ORDER)
 
 
 def _make_once(originals: Mapping[str, Path], source: Path, target: Path) -> None:
@@ -103,13 +101,16 @@ def _cache_folder() -> Path:
     chosen = os.environ.get("REELSEEK_CACHE")
     if chosen:
         return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reelseek"
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if base.startswith("~"):  # a container's user may have neither HOME nor a line in passwd
+        raise FileNotFoundError("this user has no home folder")
+    return Path(base) / "reelseek"
 
 
 def _key(source: Path, originals: Mapping[str, Path], version: str) -> str:
     """Changes whenever the copies have to be made anew: other wheel, or other place."""
     names = "\n".join([str(source), *sorted(path.name for path in originals.values())])
-    return f"av{version}-{hashlib.sha256(names.encode()).hexdigest()[:12]}"
+    return f"av{version}-{hashlib.sha256(os.fsencode(names)).hexdigest()[:12]}"
 
 
 def _originals(source: Path) -> dict[str, Path]:
