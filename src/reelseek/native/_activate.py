@@ -114,7 +114,7 @@ def _mend() -> Activation:
         return _preload(paths, providers)
     refusal = _refusal(facts, providers, stuck_at)
     # That there is no FFmpeg is certain; importing torch to see it again would take seconds.
-    if refusal is not providers.wheel_refusal and _imports_all_the_same():
+    if refusal is not providers.wheel_error and _imports_all_the_same():
         return Activation("")
     raise refusal
 
@@ -184,7 +184,7 @@ def _refusal(facts: Facts, providers: Providers, stuck_at: Fault | None) -> Back
     found = try_all(facts, fresh)
     diagnosis = judge(facts, fresh, found)
     remedy = find_remedy(facts, diagnosis, found, providers)
-    refused = providers.wheel_refusal
+    refused = providers.wheel_error
     is_about_ffmpeg = diagnosis.cause in (Cause.NO_FFMPEG, Cause.OTHER_FFMPEG)
     if remedy.kind is not RemedyKind.SEARCH_PATH and refused and is_about_ffmpeg:
         return refused

