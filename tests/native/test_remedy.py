@@ -13,7 +13,9 @@ from reelseek.errors import BackendUnavailableError
 from reelseek.native._doctor import examine
 from reelseek.native._facts import Facts, collect_facts
 from reelseek.native._judge import Cause, Diagnosis
-from reelseek.native._linker import Fault, FaultKind
+from reelseek.native._linker import Fault, FaultKind, LinkerSetting
+from reelseek.native._preload import plan_preloads
+from reelseek.native._process import Process, import_torch
 from reelseek.native._providers import Providers
 from reelseek.native._remedy import Remedy, RemedyKind, find_remedy
 from reelseek.native._wheel_ffmpeg import WheelRefusal
@@ -69,6 +71,24 @@ def test_provider_for_another_machine_is_none(environment: Environment) -> None:
     image[18:20] = (183).to_bytes(2, sys.byteorder)  # e_machine: EM_AARCH64
     library.write_bytes(image)
     assert remedy_of(environment, environment.old).kind is RemedyKind.INSTALL
+
+
+def test_second_provider_is_taken_where_the_first_misses_something_itself(
+    libraries: Path, tmp_path: Path
+) -> None:
+    python = chains.interpreter("{}.{}".format(*sys.version_info[:2]))
+    made = chains.make_environment(libraries, tmp_path / "env", python, torch_is_c=True)
+    npp = made.supply_npp()
+    first = npp.parent.parent / "a_broken_npp" / "lib"
+    first.mkdir(parents=True)
+    gone = tmp_path / "libgone.so.1"
+    chains.compile_library(gone, "int gone;")
+    chains.compile_library(first / "libnppicc.so.12", "int npp;", needs=[gone])
+    assert remedy_of(made).folders == (str(npp),)
+    facts = collect_facts(str(made.python))
+    process = import_torch(facts, Process(LinkerSetting(facts.executable), {}, ()))
+    plan = plan_preloads(facts, process, 7, Providers(facts))
+    assert plan.paths == (f"{npp}/libnppicc.so.12",)
 
 
 def test_provider_that_misses_something_itself_is_not_proposed(environment: Environment) -> None:

@@ -6,9 +6,10 @@ install comes from the table of known-good combinations.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -124,18 +125,27 @@ def _search_path(facts: Facts, attempts: Sequence[Attempt], providers: Providers
 
 
 def _folders_for(facts: Facts, major: int, providers: Providers) -> list[str] | None:
-    """The fewest folders under which torchcodec loads with one FFmpeg major; None: no way."""
+    """The fewest folders under which torchcodec loads with one FFmpeg major; None: no way.
+
+    A folder whose library needs in turn what nothing has is left out, and the next one that has
+    such a library is tried.
+    """
     chosen: list[str] = []
-    for _ in range(2 * MAX_FOLDERS):
+    left_out: set[str] = set()
+    for _ in range(4 * MAX_FOLDERS):
         process, attempt = _simulate(facts, chosen, major)
         faults = [*process.faults, *attempt.faults]
         if not faults:
             if with_symbols(facts, process, attempt).faults:
                 return None
             return _shortest(facts, chosen, major)
-        grown = _with_provider(chosen, faults, providers)
+        grown = _with_provider(chosen, faults, providers, left_out)
         if grown is None or len(grown) > MAX_FOLDERS:
-            return None
+            dead_end = _leads_to(faults, attempt, chosen, providers, left_out)
+            if not dead_end:
+                return None
+            left_out.add(dead_end)
+            grown = []
         chosen = grown
     return None
 
@@ -146,11 +156,11 @@ def _simulate(facts: Facts, folders: Sequence[str], major: int) -> tuple[Process
 
 
 def _with_provider(
-    chosen: Sequence[str], faults: Sequence[Fault], providers: Providers
+    chosen: Sequence[str], faults: Sequence[Fault], providers: Providers, left_out: Collection[str]
 ) -> list[str] | None:
     """The folders and one more that mends the first fault; None where nothing mends it."""
     for fault in faults:
-        path = providers.of(fault)
+        path = providers.of(fault, but=left_out)
         if not path:
             return None
         folder = path.rpartition("/")[0]
@@ -162,6 +172,25 @@ def _with_provider(
         if chosen[0] != folder:
             return [folder, *(other for other in chosen if other != folder)]
     return None
+
+
+def _leads_to(
+    faults: Sequence[Fault],
+    attempt: Attempt,
+    chosen: Sequence[str],
+    providers: Providers,
+    left_out: Collection[str],
+) -> str:
+    """The chosen folder of the library nearest above a fault that nothing mends; empty: none."""
+    paths = {
+        os.path.basename(found.name): found.path
+        for result in attempt.results
+        for found in result.libraries
+    }
+    stuck_at = (fault for fault in faults if not providers.of(fault, but=left_out))
+    above = (name for fault in stuck_at for name in reversed(fault.chain[:-1]))
+    folders = (os.path.dirname(paths.get(name, "")) for name in above)
+    return next((folder for folder in folders if folder in chosen), "")
 
 
 def _shortest(facts: Facts, chosen: list[str], major: int) -> list[str]:
