@@ -89,14 +89,17 @@ def _head(one: Examination, slurm: SlurmCheck | None, *, named: bool) -> list[Te
     """The verdict, the command, and what else is to be known."""
     from rich.text import Text
 
+    from reelseek.native._remedy import RemedyKind
+
     name = f"{one.facts.prefix}: " if named else ""
     diagnosis = _verdict(f"{name}{one.diagnosis.verdict}", one.remedy.command, well=one.is_well)
     job = _verdict(slurm.verdict, slurm.command, well=slurm.is_well) if slurm else []
-    if slurm and not slurm.is_well:
+    remarks = [Text(text) for text in _remarks(one)]
+    is_mended_by_a_path = one.remedy.kind in (RemedyKind.NOTHING_NEEDED, RemedyKind.SEARCH_PATH)
+    if slurm and not slurm.is_well and is_mended_by_a_path:
         # What the job lost on the way is the cause, and the diagnosis what comes of it.
-        diagnosis = diagnosis[:1]
-        return [*job, *diagnosis, *(Text(text) for text in _remarks(one))]
-    return [*diagnosis, *job, *(Text(text) for text in _remarks(one))]
+        return [*job, *diagnosis[:1], *remarks]
+    return [*diagnosis, *job[:1], *remarks]
 
 
 def _verdict(verdict: str, command: str, *, well: bool) -> list[Text]:
