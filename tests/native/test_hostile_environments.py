@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from reelseek.native._doctor import Examination, document, examine
+from reelseek.native._doctor import Examination, examine
+from reelseek.native._document import document
 from tests.native import chains
 from tests.native.chains import Environment
 

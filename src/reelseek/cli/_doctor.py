@@ -46,7 +46,8 @@ def doctor(
     """
     from reelseek.cli._console import show, show_json, show_whole
     from reelseek.launch import check_slurm
-    from reelseek.native._doctor import document, examine
+    from reelseek.native._doctor import examine
+    from reelseek.native._document import document
 
     found = [examine(python, with_proof=prove) for python in (pythons or [""])]
     slurm = [check_slurm(one.facts, one.remedy) for one in found] if slurm_check else []
