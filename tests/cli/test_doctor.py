@@ -139,13 +139,63 @@ def test_remedy_that_fails_when_it_is_tried_is_taken_back(
 def test_path_that_is_no_python_is_named(reelseek_command: Run, tmp_path: Path) -> None:
     missing = reelseek_command("doctor", "--python", tmp_path / "python")
     assert missing.returncode == 1
-    assert missing.stderr.startswith(f"error: {tmp_path}/python: there is no Python interpreter")
+    verdict, remark = missing.stdout.splitlines()[:2]
+    assert verdict == f"there is no Python interpreter at {tmp_path}/python"
+    assert remark == "Give the path of an environment's bin/python"
     text = tmp_path / "text"
     text.write_text("#!/bin/sh\necho hello\n")
     text.chmod(0o755)
     done = reelseek_command("doctor", "--python", text)
     assert done.returncode == 1
     assert "is no Python" in done.stdout.splitlines()[0]
+
+
+def test_environment_that_is_not_there_leaves_the_others_their_rows(
+    environment: Environment, reelseek_command: Run, tmp_path: Path
+) -> None:
+    environment.supply_npp()
+    missing, broken = tmp_path / "gone", tmp_path / "broken"
+    _install_fakes(broken, "decord", "av", "cv2")
+    paths = (missing, environment.python, broken, "~no-such-user/bin/python")
+    arguments = [word for path in paths for word in ("--python", path)]
+    table = reelseek_command("doctor", "--no-prove", *arguments)
+    assert table.returncode == 1
+    rows = table.stdout.splitlines()[1:5]
+    assert [row.split()[-1] for row in rows] == [
+        "no-interpreter", "no-nvidia-library", "no-interpreter", "no-interpreter",
+    ]  # fmt: skip
+    done = reelseek_command("doctor", "--json", "--slurm-check", "--no-prove", *arguments)
+    assert done.returncode == 1
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, _schema())
+    assert [found["cause"] for found in document["environments"]] == [
+        "no-interpreter", "no-nvidia-library", "no-interpreter", "no-interpreter",
+    ]  # fmt: skip
+
+
+def _install_fakes(prefix: Path, *packages: str) -> None:
+    """An environment whose interpreter is a text, and packages with a library that is none."""
+    site_packages = prefix / "lib" / "python3.11" / "site-packages"
+    for package in packages:
+        (site_packages / package).mkdir(parents=True)
+        for name in ("libdecord.so", "_core.so", "cv2.so"):
+            (site_packages / package / name).write_text("no library")
+    (prefix / "bin").mkdir()
+    (prefix / "bin" / "python").write_text("no program")
+    (prefix / "bin" / "python").chmod(0o755)
+
+
+def test_environment_is_examined_from_a_folder_that_is_gone(
+    environment: Environment, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = f'rmdir {gone}; exec "$0" -m reelseek doctor --no-prove --python "$1"'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable, str(environment.python)],
+        capture_output=True, text=True, check=False, cwd=gone,
+    )  # fmt: skip
+    assert done.stdout.startswith("NVIDIA's libnppicc.so.12 is not found"), done.stderr
 
 
 def test_other_decoders_are_listed_with_their_ffmpeg(reelseek_command: Run) -> None:

@@ -133,7 +133,7 @@ def _remarks(one: Examination) -> list[str]:
             "LD_LIBRARY_PATH was changed inside Python, which has no effect: the dynamic linker "
             "reads it when the process starts"
         )
-    if not facts.starts:
+    if not facts.starts and facts.python_version:
         remarks.append(f"{facts.python} does not start; read from its folders")
     if one.diagnosis.noise:
         remarks.append("torchcodec's message also lists, and it doesn't matter here:")

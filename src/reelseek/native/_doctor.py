@@ -10,9 +10,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from reelseek.errors import ElfError
+from reelseek.errors import BackendUnavailableError, ElfError
 from reelseek.native._decoders import Decoder, other_decoders
-from reelseek.native._facts import Facts, collect_facts
+from reelseek.native._facts import Facts, collect_facts, no_facts
 from reelseek.native._judge import Cause, Diagnosis, judge
 from reelseek.native._linker import LinkerSetting
 from reelseek.native._process import Attempt, Process, torch_is_imported, try_all
@@ -57,27 +57,38 @@ def examine(
         decoders: Look at the other decoders too.
         ld_library_path: The search path to judge by; this process's where none is given.
 
-    Raises:
-        BackendUnavailableError: There is no such interpreter.
+    Where there is no such interpreter, that is the diagnosis.
     """
     begin = time.perf_counter()
-    facts = collect_facts(python)
+    try:
+        facts = collect_facts(python)
+    except BackendUnavailableError:
+        return _nothing_there(python)
     if ld_library_path is not None:
         facts = replace(facts, ld_library_path=tuple(ld_library_path))
     try:
         process, attempts = _simulated(facts)
         diagnosis = judge(facts, process, attempts)
+        others = other_decoders(facts) if decoders else ()
     except ElfError as exc:
         process, attempts = Process(LinkerSetting(facts.executable), {}, ()), ()
         diagnosis = Diagnosis(Cause.NO_INTERPRETER, f"{facts.python} is no Python: {exc}")
+        others = ()
     remedy = find_remedy(facts, diagnosis, attempts, Providers(facts))
-    others = other_decoders(facts) if decoders else ()
     seconds = time.perf_counter() - begin
     found = Examination(
         facts, process, attempts, diagnosis, remedy, None, others, round(seconds, 3)
     )
     is_provable = remedy.kind in (RemedyKind.NOTHING_NEEDED, RemedyKind.SEARCH_PATH)
     return with_its_proof(found) if with_proof and is_provable else found
+
+
+def _nothing_there(python: str) -> Examination:
+    facts = no_facts(python)
+    diagnosis = Diagnosis(Cause.NO_INTERPRETER, f"there is no Python interpreter at {python}")
+    process = Process(LinkerSetting(facts.executable), {}, ())
+    remedy = find_remedy(facts, diagnosis, (), Providers(facts))
+    return Examination(facts, process, (), diagnosis, remedy, None, (), 0.0)
 
 
 def with_its_proof(found: Examination) -> Examination:

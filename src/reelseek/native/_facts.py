@@ -134,6 +134,16 @@ def collect_facts(python: str = "") -> Facts:
     )
 
 
+def no_facts(python: str) -> Facts:
+    """Nothing, as there is no interpreter at this path."""
+    return Facts(
+        python=python, executable=python, python_version="", prefix=python, base_prefix=python,
+        kind="system", starts=False, site_packages=(), versions={}, packages={}, torch_cuda="",
+        ffmpeg={}, glibc=_glibc(), ld_library_path=(), path_was_changed_inside=False,
+        ld_preload=(),
+    )  # fmt: skip
+
+
 def started_with() -> Mapping[str, str]:
     """The environment variables that this process was started with.
 
@@ -152,9 +162,9 @@ def _split(path: str) -> tuple[str, ...]:
 
 
 def _interpreter_path(python: str) -> str:
-    path = Path(os.path.expanduser(python))  # pathlib's raises where there is no such user
-    if path.is_dir():
-        path = path / "bin" / "python"
+    path = os.path.expanduser(python)  # pathlib's raises where there is no such user
+    if os.path.isdir(path):
+        path = os.path.join(path, "bin", "python")
     found = shutil.which(path)
     if found is None:
         raise BackendUnavailableError(

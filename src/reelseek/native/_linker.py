@@ -206,7 +206,7 @@ class _Process:
             read_ld_so(program.interpreter, program.machine, program.bits),
             setting.ld_library_path,
             cache,
-            setting.folder or os.getcwd(),
+            setting.folder or _current_folder(),
         )
         self.started = self._start(program)
         self.start_result = self.result(self.started)
@@ -333,6 +333,13 @@ def _cache_of(path: str) -> tuple[LdCache, str]:
         return read_ld_cache(path), ""
     except ElfError as exc:
         return LdCache({}), str(exc)
+
+
+def _current_folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed; paths that count from it lead nowhere, as for ld.so
+        return "/proc/self/cwd"
 
 
 def _file_of(path: str) -> tuple[int, int]:
