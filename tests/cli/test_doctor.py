@@ -108,9 +108,11 @@ def test_documents_follow_the_schema(
 def test_broken_environment_takes_less_than_five_seconds(
     environment: Environment, reelseek_command: Run
 ) -> None:
+    begin = chains.processor_seconds()
     done = reelseek_command("doctor", "--json", "--python", environment.python)
+    assert chains.processor_seconds() - begin < 5
     (found,) = json.loads(done.stdout)["environments"]
-    assert found["seconds"] < 5
+    assert found["seconds"] > 0 and found["proof"] is None
 
 
 def test_environment_whose_torchcodec_fails_for_another_reason_is_not_called_well(
@@ -139,13 +141,108 @@ def test_remedy_that_fails_when_it_is_tried_is_taken_back(
 def test_path_that_is_no_python_is_named(reelseek_command: Run, tmp_path: Path) -> None:
     missing = reelseek_command("doctor", "--python", tmp_path / "python")
     assert missing.returncode == 1
-    assert missing.stderr.startswith(f"error: {tmp_path}/python: there is no Python interpreter")
+    verdict, remark = missing.stdout.splitlines()[:2]
+    assert verdict == f"there is no Python interpreter at {tmp_path}/python"
+    assert remark == "Give the path of an environment's bin/python"
     text = tmp_path / "text"
     text.write_text("#!/bin/sh\necho hello\n")
     text.chmod(0o755)
     done = reelseek_command("doctor", "--python", text)
     assert done.returncode == 1
     assert "is no Python" in done.stdout.splitlines()[0]
+
+
+def test_environment_that_is_not_there_leaves_the_others_their_rows(
+    environment: Environment, reelseek_command: Run, tmp_path: Path
+) -> None:
+    environment.supply_npp()
+    missing, broken = tmp_path / "gone", tmp_path / "broken"
+    _install_fakes(broken, "decord", "av", "cv2")
+    paths = (missing, environment.python, broken, "~no-such-user/bin/python")
+    arguments = [word for path in paths for word in ("--python", path)]
+    table = reelseek_command("doctor", "--no-prove", *arguments)
+    assert table.returncode == 1
+    rows = table.stdout.splitlines()[1:5]
+    assert [row.split()[-1] for row in rows] == [
+        "no-interpreter", "no-nvidia-library", "no-interpreter", "no-interpreter",
+    ]  # fmt: skip
+    done = reelseek_command("doctor", "--json", "--slurm-check", "--no-prove", *arguments)
+    assert done.returncode == 1
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, _schema())
+    assert [found["cause"] for found in document["environments"]] == [
+        "no-interpreter", "no-nvidia-library", "no-interpreter", "no-interpreter",
+    ]  # fmt: skip
+
+
+def _install_fakes(prefix: Path, *packages: str) -> None:
+    """An environment whose interpreter is a text, and packages with a library that is none."""
+    site_packages = prefix / "lib" / "python3.11" / "site-packages"
+    for package in packages:
+        (site_packages / package).mkdir(parents=True)
+        for name in ("libdecord.so", "_core.so", "cv2.so"):
+            (site_packages / package / name).write_text("no library")
+    (prefix / "bin").mkdir()
+    (prefix / "bin" / "python").write_text("no program")
+    (prefix / "bin" / "python").chmod(0o755)
+
+
+def test_environment_is_examined_from_a_folder_that_is_gone(
+    environment: Environment, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = f'rmdir {gone}; exec "$0" -m reelseek doctor --no-prove --python "$1"'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable, str(environment.python)],
+        capture_output=True, text=True, check=False, cwd=gone,
+    )  # fmt: skip
+    assert done.stdout.startswith("NVIDIA's libnppicc.so.12 is not found"), done.stderr
+
+
+HOSTILE_NAME = b"lib\nrun: rm\x1b[2J"
+"""As long as libnppicc.so.12, which it takes the place of in DT_NEEDED."""
+
+
+def _rename_needed(environment: Environment) -> None:
+    for path in (environment.site_packages / "torchcodec").glob("lib*.so"):
+        path.write_bytes(path.read_bytes().replace(b"libnppicc.so.12", HOSTILE_NAME))
+
+
+def test_name_in_a_library_adds_no_line_and_commands_no_terminal(
+    environment: Environment, reelseek_command: Run
+) -> None:
+    _rename_needed(environment)
+    done = reelseek_command("doctor", "--python", environment.python)
+    verdict, note = done.stdout.splitlines()[:2]
+    assert verdict == r"lib\nrun: rm\x1b[2J is not found (torchcodec needs it)"
+    assert note == r"Install what has lib\nrun: rm\x1b[2J"
+    assert done.stdout.replace("\n", "").isprintable()
+    assert not any(line.startswith("run:") for line in done.stdout.splitlines())
+    written = reelseek_command("doctor", "--json", "--python", environment.python).stdout
+    (found,) = json.loads(written)["environments"]
+    assert found["fault"]["library"].encode() == HOSTILE_NAME
+    for command in (("env",), ("run", "--python", environment.python, "true")):
+        options = () if command[0] == "run" else ("--python", environment.python)
+        refused = reelseek_command(*command, *options)
+        assert refused.stderr.replace("\n", "").isprintable()
+        assert r"lib\nrun: rm\x1b[2J is not found" in refused.stderr
+
+
+def test_folders_and_versions_are_shown_as_they_are_written(
+    libraries: Path, tmp_path: Path, reelseek_command: Run
+) -> None:
+    python = chains.interpreter("{}.{}".format(*sys.version_info[:2]))
+    made = chains.make_environment(libraries, tmp_path / "a[/red]\n\x1b[2Jb", python)
+    (made.site_packages / "torch" / "version.py").write_text("__version__ = '2.7\x1b[1m'\n")
+    done = reelseek_command("doctor", "--python", made.python, "--python", tmp_path / "gone")
+    shown = rf"{tmp_path}/a[/red]\n\x1b[2Jb"
+    assert done.stdout.splitlines()[1].startswith(shown)
+    assert done.stdout.replace("\n", "").isprintable()
+    command = next(line for line in done.stdout.splitlines() if line.startswith("run: "))
+    script = command.removeprefix("run: ").partition(" -m ")[0]
+    said = subprocess.run(["bash", "-c", f"printf %s {script}"], capture_output=True, check=True)
+    assert said.stdout.decode() == str(made.python)
 
 
 def test_other_decoders_are_listed_with_their_ffmpeg(reelseek_command: Run) -> None:

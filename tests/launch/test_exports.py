@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reelseek.errors import BackendUnavailableError
-from reelseek.launch import proven_export
+from reelseek.launch import _exports, proven_export
 from reelseek.native._remedy import export_line
 from tests.cli.conftest import Run
 from tests.conftest import skip_without
@@ -207,6 +208,64 @@ def test_line_break_in_a_verdict_stays_in_the_comment(
     done = reelseek_command("env", "--python", made.python)
     assert done.returncode == 0, done.stderr
     assert exported("sh", done.stdout) == "unset"
+
+
+@pytest.mark.parametrize("line", ["exec sleep 100", "exec cat /dev/zero", "exit 3"])
+def test_lines_that_a_shell_does_not_get_through_are_refused(
+    line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_exports, "SHELL_TIMEOUT_SECONDS", 1)
+    with pytest.raises(BackendUnavailableError, match="a shell does not get through"):
+        _exports._sourced(line, ())
+
+
+@pytest.fixture(scope="module")
+def latin1_environment(libraries: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """In a folder whose name is no UTF-8."""
+    prefix = tmp_path_factory.mktemp("latin1") / os.fsdecode(b"caf\xe9")
+    python = chains.interpreter("{}.{}".format(*sys.version_info[:2]))
+    made = chains.make_environment(libraries, prefix, python, torch_is_c=True)
+    made.supply_npp()
+    return made
+
+
+def command_bytes(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "reelseek", *arguments], capture_output=True, check=False
+    )
+
+
+@pytest.mark.parametrize("form", ["sh", "slurm"])
+def test_folders_name_that_is_no_utf8_is_printed_byte_for_byte(
+    latin1_environment: Environment, form: str
+) -> None:
+    python = str(latin1_environment.python)
+    done = command_bytes("env", "--python", python, "--format", form)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout + b'printf %s "$LD_LIBRARY_PATH"'
+    value = subprocess.run(["sh", "-c", lines], capture_output=True, check=True).stdout
+    assert value.endswith(os.fsencode(latin1_environment.npp))
+
+
+def test_folders_name_that_is_no_utf8_is_escaped_in_json(latin1_environment: Environment) -> None:
+    python = str(latin1_environment.python)
+    text = command_bytes("env", "--python", python, "--format", "json").stdout.decode("ascii")
+    assert json.loads(text)["ld_library_path"] == [str(latin1_environment.npp)]
+    text = command_bytes("doctor", "--no-prove", "--json", "--python", python).stdout.decode(
+        "ascii"
+    )
+    (found,) = json.loads(text)["environments"]
+    assert found["remedy"]["ld_library_path"] == [str(latin1_environment.npp)]
+
+
+def test_conda_scripts_and_dockerfile_take_or_refuse_a_name_that_is_no_utf8(
+    latin1_environment: Environment,
+) -> None:
+    proven_export("conda", str(latin1_environment.python))
+    script = latin1_environment.prefix / "etc" / "conda" / "activate.d" / "reelseek.sh"
+    assert b"caf\xe9/lib" in script.read_bytes()
+    with pytest.raises(BackendUnavailableError, match="a Dockerfile can't hold"):
+        proven_export("docker", str(latin1_environment.python))
 
 
 def test_unknown_format_is_a_usage_error(reelseek_command: Run) -> None:

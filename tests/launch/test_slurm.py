@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from reelseek.launch import check_slurm
 from reelseek.native._facts import Facts, collect_facts
 from reelseek.native._remedy import Remedy, RemedyKind
 from tests.cli.conftest import Run
+from tests.native import chains
 from tests.native.chains import Environment
 
 JOB = {"SLURM_JOB_ID": "17", "SLURMD_NODENAME": "node17"}
@@ -52,6 +55,47 @@ def test_export_that_the_script_lacks_is_named_with_the_line(facts: Facts) -> No
         assert not check.is_well
         assert "did not reach it" in check.verdict
         assert check.command == "export LD_LIBRARY_PATH=/npp"
+
+
+def test_folder_that_arrived_behind_others_is_not_called_lost(facts: Facts) -> None:
+    behind = replace(facts, ld_library_path=("/old", "/npp"))
+    for export in ("", "NONE"):
+        check = check_slurm(behind, MISSING, {**JOB, "SLURM_EXPORT_ENV": export})
+        assert not check.is_well
+        assert check.verdict == (
+            "job 17 on node17: /npp is on LD_LIBRARY_PATH, and has to stand first on it"
+        )
+        assert check.command == "export LD_LIBRARY_PATH=/npp"
+
+
+def test_only_the_folders_that_are_missing_are_called_lost(facts: Facts) -> None:
+    some = replace(facts, ld_library_path=("/lib",))
+    both = replace(MISSING, folders=("/lib", "/npp"))
+    verdict = check_slurm(some, both, JOB).verdict
+    assert verdict.endswith("the export did not reach it: /npp is not on LD_LIBRARY_PATH")
+
+
+@pytest.mark.parametrize(
+    "remedy", [Remedy(RemedyKind.INSTALL, "pip install av"), Remedy(RemedyKind.UNKNOWN)]
+)
+def test_job_that_no_export_mends_is_not_well(facts: Facts, remedy: Remedy) -> None:
+    check = check_slurm(facts, remedy, JOB)
+    assert not check.is_well
+    assert "no export mends this environment" in check.verdict
+    assert check.command == remedy.command
+
+
+def test_doctor_names_the_environments_fault_before_the_jobs(
+    libraries: Path, tmp_path: Path, reelseek_command: Run
+) -> None:
+    python = chains.interpreter("{}.{}".format(*sys.version_info[:2]))
+    made = chains.make_environment(libraries, tmp_path / "env", python, torch_is_c=True)
+    done = reelseek_command("doctor", "--python", made.python, "--slurm-check", **JOB)
+    assert done.returncode == 1
+    verdict, command, job = done.stdout.splitlines()[:3]
+    assert verdict.startswith("NVIDIA's libnppicc.so.12 is not found")
+    assert command.endswith("pip install nvidia-npp-cu12")
+    assert "no export mends" in job
 
 
 def test_doctor_reports_the_job(environment: Environment, reelseek_command: Run) -> None:

@@ -123,19 +123,20 @@ def test_auto_reads_without_torchcodec_where_it_cannot_be_activated(tmp_path: Pa
 
 
 TIMES_ITSELF = """
-import sys, time
+import os, time
 import numpy, torch, reelseek, reelseek.native
-begin = time.perf_counter()
+begin = sum(os.times()[:4])  # patchelf's share too, which prepares the copies
 reelseek.native.activate()
-first = time.perf_counter()
+first, again = sum(os.times()[:4]), time.process_time()
 reelseek.native.activate()
-print(first - begin, time.perf_counter() - first)
+print(first - begin, time.process_time() - again)
 """
+"""In processor time, which is what a call takes where no other work is in its way."""
 
 
 def test_first_call_takes_less_than_half_a_second_and_later_ones_nothing(tmp_path: Path) -> None:
     times = []
-    for _ in range(3):  # the best of them: other work on the machine is not activate's
+    for _ in range(3):  # the best of them: others use the processor's caches too
         code, said = _finish(_start(TIMES_ITSELF, tmp_path / "cache"))
         assert code == 0, said
         times.append([float(word) for word in said.split()])
@@ -165,12 +166,12 @@ from reelseek.errors import BackendUnavailableError
 from reelseek.native import activate
 times, words = [], set()
 for _ in range(2):
-    begin = time.perf_counter()
+    begin = time.process_time()
     try:
         activate()
     except BackendUnavailableError as exc:
         words.add(str(exc))
-    times.append(time.perf_counter() - begin)
+    times.append(time.process_time() - begin)
 print(len(words), times[1] < 0.02)
 """
 
@@ -191,3 +192,44 @@ def test_path_set_inside_python_does_not_count(tmp_path: Path) -> None:
     code, said = _finish(_start(inside + SAYS_WHAT_IT_DID, tmp_path / "cache"))
     assert code == 0
     assert said.startswith("True 7 ")  # loaded by path, as the variable has no effect
+
+
+FORKS_WHILE_ANOTHER_THREAD_ACTIVATES = """
+import os, signal, threading
+from reelseek.native import _activate
+inside, may_end = threading.Event(), threading.Event()
+
+def slow():
+    inside.set()
+    may_end.wait()
+    return _activate.Activation("")
+
+quick, _activate._activate = _activate._activate, slow
+thread = threading.Thread(target=_activate.activate)
+thread.start()
+inside.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    _activate._activate = quick
+    _activate.activate()
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+may_end.set()
+thread.join()
+"""
+
+
+def test_child_forked_while_another_thread_activates_goes_on(tmp_path: Path) -> None:
+    assert _finish(_start(FORKS_WHILE_ANOTHER_THREAD_ACTIVATES, tmp_path)) == (0, "0")
+
+
+@pytest.mark.parametrize("error", ["AttributeError", "TypeError", "ImportError", "Exception"])
+def test_torchcodec_whose_import_fails_in_any_way_is_refused(tmp_path: Path, error: str) -> None:
+    package = tmp_path / "torchcodec"
+    package.mkdir()
+    (package / "__init__.py").write_text(f"raise {error}('not today')\n")
+    shadowed = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+    code, said = _finish(_start(shadowed + READS_A_FRAME, tmp_path / "cache"))
+    assert code == 1
+    assert said.splitlines()[-1].startswith("reelseek.errors.BackendUnavailableError: ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -106,6 +107,16 @@ def test_interpreter_that_hangs_is_given_up(prefix: Path, monkeypatch: pytest.Mo
     assert not collect_facts(str(python)).starts
 
 
+def test_interpreter_that_never_stops_talking_is_given_up(prefix: Path) -> None:
+    python = prefix / "bin" / "python"
+    python.unlink()
+    python.write_text("#!/bin/sh\nexec cat /dev/zero\n")
+    python.chmod(0o755)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert not collect_facts(str(python)).starts
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10  # kilobytes
+
+
 def test_script_that_starts_python_leads_to_the_real_one(prefix: Path, tmp_path: Path) -> None:
     shim = tmp_path / "python"
     shim.write_text(f'#!/bin/sh\nexec "{prefix}/bin/python" "$@"\n')
@@ -116,6 +127,11 @@ def test_script_that_starts_python_leads_to_the_real_one(prefix: Path, tmp_path:
 def test_missing_interpreter_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BackendUnavailableError, match="no Python interpreter here"):
         collect_facts(str(tmp_path / "python"))
+
+
+def test_home_of_a_user_that_is_not_there_is_no_interpreter() -> None:
+    with pytest.raises(BackendUnavailableError, match="no Python interpreter here"):
+        collect_facts("~no-such-user/bin/python")
 
 
 def test_metadata_that_is_no_file_is_passed_over(prefix: Path) -> None:

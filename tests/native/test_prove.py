@@ -50,7 +50,12 @@ def test_message_is_the_reason_and_not_the_last_probe(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("script", "message"),
-    [("sleep 20", "timed out"), ("kill -SEGV $$", "ended by signal 11"), ("exit 3", "status 3")],
+    [
+        ("sleep 20", "timed out"),
+        ("kill -SEGV $$", "ended by signal 11"),
+        ("exit 3", "status 3"),
+        ("cat /dev/zero >&2", "said more than 4 MiB"),
+    ],
 )
 def test_process_that_hangs_or_dies_is_no_proof(tmp_path: Path, script: str, message: str) -> None:
     proof = proof_by(tmp_path, f"exec {script}" if script.startswith("sleep") else script)

@@ -60,8 +60,8 @@ def output_width() -> int:
 
 
 def show_json(document: dict[str, Any]) -> None:
-    """Print one JSON document to stdout."""
-    print(json.dumps(document, indent=2, ensure_ascii=False))
+    """Print one JSON document to stdout, in ASCII: a path in it may be no UTF-8."""
+    print(json.dumps(document, indent=2))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -33,5 +34,6 @@ def env(
     export = proven_export(form, python)
     if export.proof is not None:
         print(f"proved: a frame was decoded in {export.proof.seconds:.1f} s", file=sys.stderr)
-    # Quoted paths may hold anything, so nothing wraps or trims these lines.
-    sys.stdout.write(export.text)
+    # Quoted paths may hold anything, so nothing wraps, trims or decodes these lines.
+    sys.stdout.flush()
+    sys.stdout.buffer.write(os.fsencode(export.text))

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reelseek._fork_lock import ForkLock
 from reelseek.datasets._records import Layout, RowSpan
 from reelseek.errors import DatasetFormatError
-from reelseek.video._fork_lock import ForkLock
 
 CACHE_BYTES = 64 * 1024 * 1024
 

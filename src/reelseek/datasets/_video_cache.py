@@ -6,8 +6,8 @@ import resource
 from collections import OrderedDict
 from collections.abc import Callable
 
+from reelseek._fork_lock import ForkLock
 from reelseek.video import Video
-from reelseek.video._fork_lock import ForkLock
 
 DEFAULT_MAX_OPEN = 32
 DESCRIPTORS_LEFT_FOR_OTHERS = 64

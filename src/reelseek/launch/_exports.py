@@ -10,16 +10,17 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from reelseek.errors import BackendUnavailableError
+from reelseek.native._child import ChildError, run_child
 from reelseek.native._doctor import Examination, examine
 from reelseek.native._facts import Facts
 from reelseek.native._judge import Cause
+from reelseek.native._printable import printable
 from reelseek.native._prove import Proof, prove_with
 from reelseek.native._remedy import RemedyKind, export_line
 
@@ -92,14 +93,14 @@ def _nothing(form: str, found: Examination) -> Export:
 
 def _comment(text: str) -> str:
     """One comment line: a path in it may hold a line break, after which a shell would go on."""
-    return f"# {' '.join(text.split())}\n"
+    return f"# {printable(text)}\n"
 
 
 def _tried(found: Examination, value: str) -> tuple[str, Proof]:
     proof = prove_with(found.facts, value)
     if not proof.decodes:
         raise BackendUnavailableError(
-            f"{found.diagnosis.verdict}, and it fails under LD_LIBRARY_PATH={value} too",
+            f"{found.diagnosis.verdict}, and it fails under LD_LIBRARY_PATH={printable(value)} too",
             remedy="Run `reelseek doctor` to see what is missing",
             path=found.facts.prefix,
             backend="torchcodec",
@@ -118,7 +119,8 @@ def _as_json(found: Examination) -> Export:
         "ld_library_path": list(folders),
         "proof_seconds": round(proof.seconds, 3) if proof else None,
     }
-    return Export(json.dumps(document, indent=2, ensure_ascii=False) + "\n", value, proof)
+    # ASCII, as a folder's name may be no UTF-8, which JSON has to be.
+    return Export(json.dumps(document, indent=2) + "\n", value, proof)
 
 
 def _sourced(text: str, before: Sequence[str]) -> str:
@@ -128,18 +130,24 @@ def _sourced(text: str, before: Sequence[str]) -> str:
         variables["LD_LIBRARY_PATH"] = ":".join(before)
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "lines.sh"
-        script.write_text(f'set -eu\n{text}\nprintf %s "$LD_LIBRARY_PATH"\n')
-        done = subprocess.run(
-            ["/bin/sh", str(script)], env=variables, timeout=SHELL_TIMEOUT_SECONDS, check=False,
-            stdin=subprocess.DEVNULL, capture_output=True,
-        )  # fmt: skip
-    if done.returncode != 0:
-        raise BackendUnavailableError(
-            "a shell does not get through the lines that were to be printed",
-            remedy="Use --format sh, and report this",
-            detail=os.fsdecode(done.stderr).strip(),
-        )
+        lines = f'set -eu\n{text}\nprintf %s "$LD_LIBRARY_PATH"\n'
+        script.write_bytes(os.fsencode(lines))  # a folder's name may be no UTF-8
+        command = ["/bin/sh", str(script)]
+        try:
+            done = run_child(command, timeout_seconds=SHELL_TIMEOUT_SECONDS, environment=variables)
+        except ChildError as exc:
+            raise _not_sourced(str(exc)) from exc
+    if done.status != 0:
+        raise _not_sourced(done.stderr.decode("utf-8", "replace").strip())
     return os.fsdecode(done.stdout)
+
+
+def _not_sourced(detail: str) -> BackendUnavailableError:
+    return BackendUnavailableError(
+        "a shell does not get through the lines that were to be printed",
+        remedy="Use --format sh, and report this",
+        detail=printable(detail),
+    )
 
 
 def _batch_lines(facts: Facts, folders: Sequence[str]) -> str:
@@ -245,8 +253,8 @@ def _write(path: Path, text: str) -> None:
                 path=path,
             )
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-            file.write(text)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(os.fsencode(text))
         Path(file.name).chmod(0o644)
         Path(file.name).replace(path)
     except OSError as exc:

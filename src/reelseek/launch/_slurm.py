@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reelseek.native._facts import Facts, started_with
-from reelseek.native._remedy import Remedy
+from reelseek.native._remedy import Remedy, RemedyKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def check_slurm(
 
     Args:
         facts: The environment's facts.
-        remedy: What it still needs; folders in it have not arrived.
+        remedy: What it still needs.
         started: The variables that the process was started with; this one's where not given.
     """
     started = started_with() if started is None else started
@@ -59,18 +59,26 @@ def check_slurm(
         )
     export = started.get("SLURM_EXPORT_ENV", "")
     name = f"job {job} on {started.get('SLURMD_NODENAME', 'this node')}"
-    path = started.get("LD_LIBRARY_PATH", "")
-    if not remedy.folders:
+    if remedy.kind is RemedyKind.NOTHING_NEEDED:
+        path = started.get("LD_LIBRARY_PATH", "")
         arrived = f"LD_LIBRARY_PATH={path}" if path else "LD_LIBRARY_PATH is not set"
         return SlurmCheck(True, f"{name}: nothing more has to be exported ({arrived})", job, export)
-    missing = [folder for folder in remedy.folders if folder not in facts.ld_library_path]
-    what = ", ".join(missing or remedy.folders)
-    passes_all = not export or "ALL" in export.split(",")
-    if passes_all:
-        verdict = f"{name}: the export did not reach it: {what} is not on LD_LIBRARY_PATH"
+    if remedy.kind is not RemedyKind.SEARCH_PATH:
+        verdict = f"{name}: no export mends this environment, whatever reached the job"
         return SlurmCheck(False, verdict, job, export, remedy.command)
-    verdict = (
-        f"{name}: the export did not reach it: {what} is not on LD_LIBRARY_PATH, as the job was "
-        f"submitted with --export={export}, which holds for each srun in it too"
-    )
-    return SlurmCheck(False, verdict, job, export, "srun --export=ALL python your_script.py")
+    what, is_kept_back = _lost(facts, remedy, export)
+    command = "srun --export=ALL python your_script.py" if is_kept_back else remedy.command
+    return SlurmCheck(False, f"{name}: {what}", job, export, command)
+
+
+def _lost(facts: Facts, remedy: Remedy, export: str) -> tuple[str, bool]:
+    """What became of the folders, and whether ``--export`` kept them back."""
+    missing = ", ".join(folder for folder in remedy.folders if folder not in facts.ld_library_path)
+    if not missing:
+        there = ", ".join(remedy.folders)
+        return f"{there} is on LD_LIBRARY_PATH, and has to stand first on it", False
+    what = f"the export did not reach it: {missing} is not on LD_LIBRARY_PATH"
+    if not export or "ALL" in export.split(","):
+        return what, False
+    why = f"the job was submitted with --export={export}, which holds for each srun in it too"
+    return f"{what}, as {why}", True

@@ -9,13 +9,14 @@ import importlib.util
 import os
 import shlex
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reelseek._fork_lock import ForkLock
 from reelseek.errors import BackendUnavailableError, ElfError
+from reelseek.native._printable import printable, printable_command
 
 if TYPE_CHECKING:
     from reelseek.native._facts import Facts
@@ -29,7 +30,7 @@ SWITCH = "REELSEEK_ACTIVATE"
 REFUSAL_SECONDS = 30
 """A refusal holds so long, as ``backend="auto"`` asks again for each file that needs torchcodec."""
 
-_lock = threading.Lock()
+_lock = ForkLock()
 _done: list[Activation] = []
 _refused: list[tuple[float, BackendUnavailableError]] = []
 
@@ -89,7 +90,7 @@ def _activate() -> Activation:
         return _mend()
     except (ElfError, FileNotFoundError) as exc:
         # No ELF, or no /proc: another system than Linux, of which the doctor knows nothing.
-        return Activation(f"nothing: this process can't be looked into ({exc})")
+        return Activation(f"nothing: this process can't be looked into ({printable(str(exc))})")
 
 
 def _mend() -> Activation:
@@ -114,7 +115,7 @@ def _mend() -> Activation:
         return _preload(paths, providers)
     refusal = _refusal(facts, providers, stuck_at)
     # That there is no FFmpeg is certain; importing torch to see it again would take seconds.
-    if refusal is not providers.wheel_refusal and _imports_all_the_same():
+    if refusal is not providers.wheel_error and _imports_all_the_same():
         return Activation("")
     raise refusal
 
@@ -154,14 +155,14 @@ def _preload(paths: Sequence[str], providers: Providers) -> Activation:
                 else "Run `reelseek doctor`",
                 path=path,
                 backend="torchcodec",
-                detail=str(exc),
+                detail=printable(str(exc)),
             ) from exc
     others = [path for path in paths if os.path.dirname(path) != providers.wheel_folder]
     said = []
     if len(others) < len(paths):
         said.append("no FFmpeg on this system, so PyAV's was loaded")
     if others:
-        said.append(f"loaded what torchcodec misses: {', '.join(others)}")
+        said.append(printable(f"loaded what torchcodec misses: {', '.join(others)}"))
     return Activation("; ".join(said), tuple(paths))
 
 
@@ -169,7 +170,7 @@ def _imports_all_the_same() -> bool:
     """The last word is the dynamic linker's own: nothing that works is refused."""
     try:
         importlib.import_module("torchcodec")
-    except (ImportError, OSError, RuntimeError):
+    except Exception:  # noqa: BLE001  # a foreign package's import may raise anything
         return False
     return True
 
@@ -184,7 +185,7 @@ def _refusal(facts: Facts, providers: Providers, stuck_at: Fault | None) -> Back
     found = try_all(facts, fresh)
     diagnosis = judge(facts, fresh, found)
     remedy = find_remedy(facts, diagnosis, found, providers)
-    refused = providers.wheel_refusal
+    refused = providers.wheel_error
     is_about_ffmpeg = diagnosis.cause in (Cause.NO_FFMPEG, Cause.OTHER_FFMPEG)
     if remedy.kind is not RemedyKind.SEARCH_PATH and refused and is_about_ffmpeg:
         return refused
@@ -219,4 +220,4 @@ def _refusal(facts: Facts, providers: Providers, stuck_at: Fault | None) -> Back
 def _command_line() -> str:
     """The command that started this process, where it is a script's."""
     is_script = bool(sys.argv and sys.argv[0]) and os.path.isfile(sys.argv[0])
-    return shlex.join(sys.orig_argv) if is_script else "python your_script.py"
+    return printable_command(shlex.join(sys.orig_argv)) if is_script else "python your_script.py"

@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import site
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 
 from reelseek.errors import BackendUnavailableError
+from reelseek.native._child import ChildError, run_child
 
 INTERPRETER_TIMEOUT_SECONDS = 3
 """For saying its version; one that takes longer is read from its folders."""
@@ -134,6 +134,16 @@ def collect_facts(python: str = "") -> Facts:
     )
 
 
+def no_facts(python: str) -> Facts:
+    """Nothing, as there is no interpreter at this path."""
+    return Facts(
+        python=python, executable=python, python_version="", prefix=python, base_prefix=python,
+        kind="system", starts=False, site_packages=(), versions={}, packages={}, torch_cuda="",
+        ffmpeg={}, glibc=_glibc(), ld_library_path=(), path_was_changed_inside=False,
+        ld_preload=(),
+    )  # fmt: skip
+
+
 def started_with() -> Mapping[str, str]:
     """The environment variables that this process was started with.
 
@@ -152,9 +162,9 @@ def _split(path: str) -> tuple[str, ...]:
 
 
 def _interpreter_path(python: str) -> str:
-    path = Path(python).expanduser()
-    if path.is_dir():
-        path = path / "bin" / "python"
+    path = os.path.expanduser(python)  # pathlib's raises where there is no such user
+    if os.path.isdir(path):
+        path = os.path.join(path, "bin", "python")
     found = shutil.which(path)
     if found is None:
         raise BackendUnavailableError(
@@ -169,13 +179,10 @@ def _interpreter_path(python: str) -> str:
 def _ask_interpreter(path: str) -> dict[str, str]:
     """The interpreter's answers; empty where it doesn't start or answer in time."""
     try:
-        done = subprocess.run(
-            [path, "-I", "-S", "-c", _ASKS_INTERPRETER],
-            capture_output=True, timeout=INTERPRETER_TIMEOUT_SECONDS, check=False,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        command = [path, "-I", "-S", "-c", _ASKS_INTERPRETER]
+        done = run_child(command, timeout_seconds=INTERPRETER_TIMEOUT_SECONDS)
         answers = json.loads(done.stdout[:MAX_METADATA_BYTES])
-    except (OSError, subprocess.TimeoutExpired, ValueError):
+    except (ChildError, ValueError, RecursionError):
         return {}
     if not isinstance(answers, dict):
         return {}

@@ -60,14 +60,19 @@ def this_process(facts: Facts) -> Process:
 def plan_preloads(facts: Facts, process: Process, major: int, providers: Providers) -> Plan:
     """What to load first so that torchcodec loads with one FFmpeg major."""
     paths: list[str] = []
+    left_out: set[str] = set()
     for _ in range(MAX_PRELOADS):
         place, fault = _first_fault(facts, process, paths, major)
         if fault is None:
             return Plan(tuple(paths))
-        found = providers.of(fault)
+        found = providers.of(fault, but=left_out)
         is_too_late = fault.kind is FaultKind.VERSION_NOT_DEFINED and (
             fault.path in process.mapped_by or fault.library in map(_name, process.mapped_by)
         )
+        if not found and place < len(paths):  # one that was to help can't be loaded itself
+            left_out.add(os.path.dirname(paths[place]))
+            paths = [path for path in paths if os.path.dirname(path) not in left_out]
+            continue
         if not found or is_too_late:
             return Plan((), fault)
         new = [path for path in _with_siblings(found, providers) if path not in paths]

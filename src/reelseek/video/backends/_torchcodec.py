@@ -22,6 +22,7 @@ from reelseek.errors import (
 )
 from reelseek.index import FrameTable
 from reelseek.native import activate
+from reelseek.native._printable import printable
 from reelseek.video.backends._protocol import OpenRequest, Targets, check_size, visits
 
 NAME = "torchcodec"
@@ -45,12 +46,12 @@ def _decoder_class() -> Any:
     activate()
     try:
         from torchcodec.decoders import VideoDecoder
-    except (ImportError, OSError, RuntimeError) as exc:
+    except Exception as exc:  # a foreign package's import may raise anything
         raise BackendUnavailableError(
             "torchcodec is installed and does not load",
             remedy="Run `reelseek doctor` for the cause, or pass backend='pyav' meanwhile",
             backend=NAME,
-            detail=_last_line(exc),
+            detail=printable(_last_line(exc)),
         ) from exc
     return VideoDecoder
 
