@@ -101,7 +101,7 @@ class TrainBench:
             "schema": SCHEMA,
             "measured_at": datetime.datetime.now(datetime.timezone.utc).isoformat("T", "seconds"),
             "environment": environment(),
-            "dataset": str(self.dataset.root),
+            "dataset": {"root": str(self.dataset.root)},
             "cameras": list(self.dataset.cameras),
             "world_size": self.process.world_size,
             "options": asdict(self.options),
