@@ -24,7 +24,7 @@ def train(
     batch_size: Annotated[int, typer.Option(min=1, help="Samples of a step.")] = 4,
     workers: Annotated[int, typer.Option(min=0, help="Processes that read.")] = 1,
     model: Annotated[
-        str, typer.Option(help="The encoder: tiny, small, base or so400m (SigLIP's sizes).")
+        str, typer.Option(help="The encoder: micro, tiny, small, base, so400m.")
     ] = "tiny",
     device: Annotated[str, typer.Option(help="Where it trains: cpu or cuda.")] = "cpu",
     threads: Annotated[int, typer.Option(min=1, help="Threads that compute, on a CPU.")] = 1,
