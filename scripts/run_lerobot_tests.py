@@ -63,9 +63,8 @@ def main(arguments: list[str]) -> int:
     import_peer("lerobot.datasets.lerobot_dataset")
     os.chdir(folder)
     sys.path.insert(0, str(Path.cwd()))
-    options = ["-p", "no:cacheprovider", "-q", "-ra", *others]
-    chosen = [] if any(not argument.startswith("-") for argument in others) else files
-    return int(pytest.main([*options, *chosen], plugins=[] if is_off else [DropIn()]))
+    options = ["-p", "no:cacheprovider", "-q", "-ra", *others, *files]
+    return int(pytest.main(options, plugins=[] if is_off else [DropIn()]))
 
 
 if __name__ == "__main__":
