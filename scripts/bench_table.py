@@ -86,8 +86,9 @@ def train_table(document: dict[str, Any]) -> str:
     """Training steps."""
     options, machine = document["options"], document["environment"]
     rows = [
-        "| | it/s (each round) | waiting | preprocessing | computing | one core feeds, it/s | |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
+        "| | it/s (each round) | waiting | preprocessing | computing | worker busy "
+        "| one core feeds, it/s | |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
         *(_train_row(setup) for setup in document["setups"]),
     ]
     workers = options["num_workers"]
@@ -102,11 +103,12 @@ def train_table(document: dict[str, Any]) -> str:
 
 def _train_row(setup: dict[str, Any]) -> str:
     if not setup["wait_ms"]:
-        return f"| {setup['name']} | | | | | | {setup['why_not']} |"
+        return f"| {setup['name']} | | | | | | | {setup['why_not']} |"
     rates = setup["round_steps_per_second"]
     shares = [f"{setup[f'share_{part}']:.0%}" for part in ("waiting", "preprocessing", "computing")]
     speed = f"{setup['steps_per_second']:.2f} ({min(rates):.2f} to {max(rates):.2f})"
-    cells = [speed, *shares, f"{setup['core_feeds_steps_per_second']:.0f}"]
+    busy = "" if setup["worker_busy"] is None else f"{setup['worker_busy']:.0%}"
+    cells = [speed, *shares, busy, f"{setup['core_feeds_steps_per_second']:.0f}"]
     return f"| {setup['name']} | {' | '.join(cells)} | {setup['usage']} |"
 
 
