@@ -62,7 +62,7 @@ def _draw_rates(axis: Any, timings: tuple[LoaderTiming, ...]) -> None:
             axis.text(0.01, row, textwrap.shorten(timing.why_not, 90), va="center", fontsize=8,
                       color=REFUSED, transform=axis.get_yaxis_transform())  # fmt: skip
             continue
-        low, high = min(timing.samples_per_second), max(timing.samples_per_second)
+        low, high = min(rate, *timing.samples_per_second), max(rate, *timing.samples_per_second)
         axis.barh(row, rate, height=0.6, color=_colour(timing))
         axis.errorbar(rate, row, xerr=[[rate - low], [high - rate]], color="#333333", capsize=3)
         axis.annotate(f"{rate:.0f}", (high, row), xytext=(6, 0), textcoords="offset points",
