@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,13 +26,18 @@ def kept(document: dict[str, Any]) -> dict[str, Any]:
     root = document["dataset"]["root"]
     text = json.dumps(document).replace(root + "/", "").replace(root, Path(root).name)
     cleaned: dict[str, Any] = json.loads(text)
-    for backend in cleaned["backends"]:
-        del backend["check"]["read_ms"]
+    for backend in cleaned.get("backends", ()):
+        backend.get("check", {}).pop("read_ms", None)
     return cleaned
 
 
 def table(document: dict[str, Any]) -> str:
     """A result as a Markdown table."""
+    return TABLES[document["schema"]](document)
+
+
+def seek_table(document: dict[str, Any]) -> str:
+    """Random seeks."""
     settings, videos, machine = (document[k] for k in ("settings", "videos", "environment"))
     cameras = len(settings["cameras"])
     cache = settings["cache_state"].split(":")[0]
@@ -58,6 +64,62 @@ def _row(backend: dict[str, Any]) -> str:
     cells = ["" if backend[key] is None else f"{backend[key]:.2f}" for key in columns]
     seek = f"{backend['seek_median_ms']:.2f} ({backend['seek_p95_ms']:.2f})"
     return f"| {name} | {seek} | {' | '.join(cells)} | {backend['usage']} |"
+
+
+def preprocess_table(document: dict[str, Any]) -> str:
+    """SigLIP's preprocessing."""
+    machine, count = document["environment"], document["num_frames"]
+    rows = ["| | frames/s | ms a frame | levels off | |", "| --- | ---: | ---: | ---: | --- |"]
+    for way in document["ways"]:
+        # By the processor's clock: another load on the machine hardly changes it.
+        each = statistics.median(way["batch_cpu_ms"]) / count
+        off = way["max_levels_from_slow_processor"]
+        cells = [f"{1000 / each:,.0f}", f"{each:.3f}", f"{off:.0f}"]
+        rows.append(f"| {way['name']} | {' | '.join(cells)} | {way['usage']} |")
+    caption = (
+        f"{count} frames of {document['frame_width']}x{document['frame_height']} to "
+        f"{document['size']}x{document['size']}, one thread, processor time, {machine['cpu']}, "
+        f"transformers {machine['packages']['transformers']}, "
+        f"torch {machine['packages']['torch']}."
+    )
+    return "\n".join([*rows, "", caption, ""])
+
+
+def train_table(document: dict[str, Any]) -> str:
+    """Training steps."""
+    options, machine = document["options"], document["environment"]
+    rows = [
+        "| | it/s (each round) | waiting | preprocessing | computing | worker busy "
+        "| one core feeds, it/s | |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+        *(_train_row(setup) for setup in document["setups"]),
+    ]
+    workers = options["num_workers"]
+    caption = (
+        f"{Path(document['dataset']['root']).name}, {len(document['cameras'])} cameras, batch size "
+        f"{options['batch_size']}, {workers} worker{'s' * (workers != 1)}, encoder "
+        f"{options['model']} on {options['device']}, {machine['cpu']}, "
+        f"{machine['cpus_usable']} cores, load average {machine['load_average'][0]:.0f}."
+    )
+    return "\n".join([*rows, "", caption, ""])
+
+
+def _train_row(setup: dict[str, Any]) -> str:
+    if not setup["wait_ms"]:
+        return f"| {setup['name']} | | | | | | | {setup['why_not']} |"
+    rates = setup["round_steps_per_second"]
+    shares = [f"{setup[f'share_{part}']:.0%}" for part in ("waiting", "preprocessing", "computing")]
+    speed = f"{setup['steps_per_second']:.2f} ({min(rates):.2f} to {max(rates):.2f})"
+    busy = "" if setup["worker_busy"] is None else f"{setup['worker_busy']:.0%}"
+    cells = [speed, *shares, busy, f"{setup['core_feeds_steps_per_second']:.0f}"]
+    return f"| {setup['name']} | {' | '.join(cells)} | {setup['usage']} |"
+
+
+TABLES = {
+    "reelseek.bench.seek/1": seek_table,
+    "reelseek.bench.preprocess/1": preprocess_table,
+    "reelseek.bench.train/1": train_table,
+}
 
 
 def rendered(text: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import reelseek
-from reelseek.errors import DatasetNotFoundError, VideoNotFoundError
+from reelseek.errors import DatasetNotFoundError, IndexFileError, VideoNotFoundError
 from reelseek.index import (
     DatasetIndex,
     IndexReport,
@@ -23,6 +23,7 @@ from reelseek.index import (
     index_tables,
 )
 from reelseek.index import _worker as worker
+from reelseek.index._location import cache_folder
 from reelseek.video import _open as opening
 from reelseek.video._open import open_with_tables
 from tests.corpus import clip_path
@@ -309,3 +310,16 @@ def test_descriptors_are_flat_over_3000_files(tmp_path: Path) -> None:
 
 def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_user_without_a_home_reads_and_is_told_where_no_index_can_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "REELSEEK_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as without a line in passwd
+    (video,) = make_folder(tmp_path, "b_frames.mp4")
+    with reelseek.open_video(video) as opened:
+        assert opened[3].index == 3
+    with pytest.raises(IndexFileError, match="REELSEEK_CACHE"):
+        cache_folder()

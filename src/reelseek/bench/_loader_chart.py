@@ -55,6 +55,7 @@ def loader_chart(measured: LoaderBench, document: dict[str, Any], path: Path) ->
 
 def _draw_rates(axis: Any, timings: tuple[LoaderTiming, ...]) -> None:
     rates = [timing.rate for timing in timings if timing.rate]
+    highest = max((max(timing.samples_per_second, default=0) for timing in timings), default=0)
     is_log = bool(rates) and max(rates) / min(rates) > LOG_FROM_RATIO
     for row, timing in enumerate(timings):
         rate = timing.rate
@@ -62,7 +63,7 @@ def _draw_rates(axis: Any, timings: tuple[LoaderTiming, ...]) -> None:
             axis.text(0.01, row, textwrap.shorten(timing.why_not, 90), va="center", fontsize=8,
                       color=REFUSED, transform=axis.get_yaxis_transform())  # fmt: skip
             continue
-        low, high = min(timing.samples_per_second), max(timing.samples_per_second)
+        low, high = min(rate, *timing.samples_per_second), max(rate, *timing.samples_per_second)
         axis.barh(row, rate, height=0.6, color=_colour(timing))
         axis.errorbar(rate, row, xerr=[[rate - low], [high - rate]], color="#333333", capsize=3)
         axis.annotate(f"{rate:.0f}", (high, row), xytext=(6, 0), textcoords="offset points",
@@ -72,10 +73,10 @@ def _draw_rates(axis: Any, timings: tuple[LoaderTiming, ...]) -> None:
     axis.set_ylim(len(timings) - 0.4, -0.6)
     if is_log:
         axis.set_xscale("log")
-        axis.set_xlim(min(rates) / 3, max(rates) * 4)
+        axis.set_xlim(min(rates) / 3, highest * 4)
         axis.xaxis.set_major_formatter(lambda value, _position: f"{value:g}")
     elif rates:
-        axis.set_xlim(0, max(rates) * 1.35)
+        axis.set_xlim(0, highest * 1.2)
     _plain(axis)
 
 

@@ -128,6 +128,7 @@ def _data_loader(dataset: Any, job: Job, samples: Sequence[int]) -> Any:
     )
 
 
+@functools.cache
 def prepare_lerobot() -> None:
     """Let LeRobot's dataset code be imported beside a torch without CUDA, and stay offline."""
     import os

@@ -79,7 +79,7 @@ def _caption(measured: dict[str, Any]) -> str:
     where = options["device"] if options["device"] != "cpu" else environment["cpu"]
     return (
         f"milliseconds of a training step, the mean; shorter is better\n"
-        f"{Path(measured['dataset']).name}, {len(measured['cameras'])} cameras, batch size "
+        f"{Path(measured['dataset']['root']).name}, {len(measured['cameras'])} cameras, batch size "
         f"{options['batch_size']}, encoder {options['model']} on {where}, "
         f"{options['num_workers']} worker{'s' * (options['num_workers'] != 1)}"
         + (f" for each of {processes} processes" if processes > 1 else "")

@@ -10,12 +10,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SIZES = {
+    "micro": {"hidden_size": 32, "layers": 1, "heads": 1, "patch_size": 56},
     "tiny": {"hidden_size": 96, "layers": 2, "heads": 3, "patch_size": 32},
     "small": {"hidden_size": 384, "layers": 6, "heads": 6, "patch_size": 16},
     "base": {"hidden_size": 768, "layers": 12, "heads": 12, "patch_size": 16},
     "so400m": {"hidden_size": 1152, "layers": 27, "heads": 16, "patch_size": 14},
 }
-"""Encoders by name; ``base`` and ``so400m`` have the sizes of the published SigLIPs."""
+"""Encoders by name: ``micro``'s steps take a CPU a few milliseconds, as larger ones take a GPU;
+``base`` and ``so400m`` have the sizes of the published SigLIPs."""
 IMAGE_SIZE = 224
 """The side of the encoder's pictures, in pixels."""
 
@@ -26,7 +28,7 @@ def siglip_encoder(name: str = "tiny") -> Any:
     It loads beside a torchvision that doesn't fit the torch, which it has no use for.
 
     Args:
-        name: ``tiny`` for a CPU, ``small``, ``base`` or ``so400m``.
+        name: ``micro`` or ``tiny`` for a CPU, ``small``, ``base`` or ``so400m``.
 
     Returns:
         The model; ``encoder(pixel_values).pooler_output`` is (N, hidden_size).

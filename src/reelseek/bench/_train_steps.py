@@ -11,9 +11,6 @@ from typing import Any
 from reelseek.bench._timing import median
 from reelseek.bench._train_setups import ACTION, PREFETCHED, Prepare, Setup
 
-WAITS_FROM = 0.05
-"""The share of a step from which it counts as waiting for data."""
-
 
 @dataclass(slots=True)
 class SetupTimes:
@@ -21,6 +18,8 @@ class SetupTimes:
 
     setup: Setup
     """The setup."""
+    num_workers: int = 1
+    """Processes that read."""
     why_not: str = ""
     """Why it wasn't run: not installed, can't read the files, or its frames differ."""
     read_ms: list[float] = field(default_factory=list)
@@ -34,6 +33,9 @@ class SetupTimes:
     compute_ms: list[float] = field(default_factory=list)
     """Forward, backward, optimiser; under torchrun also the wait for the other processes."""
 
+    own_ms: list[float] = field(default_factory=list)
+    """Each step's preprocessing and computing by the processor's clock, where one thread does it
+    all: it doesn't count what else the machine does. Elsewhere by the wall's."""
     round_rates: list[float] = field(default_factory=list)
     """Steps a second in each round: the spread."""
 
@@ -55,9 +57,19 @@ class SetupTimes:
         return wait, preprocess, compute
 
     @property
+    def busy(self) -> float | None:
+        """The part of its time that each worker has to read, if steps never wait; None unknown.
+
+        From the processor's time that a batch and a step take, so that another load on the machine
+        hardly changes it. Above 1 the workers can't keep up, and steps wait.
+        """
+        read, own = median(self.read_cpu_ms), median(self.own_ms)
+        return read / (own * self.num_workers) if read and own and self.num_workers else None
+
+    @property
     def waits(self) -> bool:
-        """True where a step waits for its data."""
-        return self.shares()[0] >= WAITS_FROM
+        """True where steps have to wait: the workers can't keep up, or there are none."""
+        return self.busy is None or self.busy > 1
 
     @property
     def core_feeds(self) -> float | None:
@@ -82,6 +94,7 @@ class SetupTimes:
             "share_waiting": wait if self.wait_ms else None,
             "share_preprocessing": preprocess if self.wait_ms else None,
             "share_computing": compute if self.wait_ms else None,
+            "worker_busy": self.busy,
             "waits_for_data": self.waits if self.wait_ms else None,
             "core_feeds_steps_per_second": self.core_feeds,
             "read_median_ms": median(self.read_ms),
@@ -90,14 +103,18 @@ class SetupTimes:
             "wait_ms": self.wait_ms,
             "preprocess_ms": self.preprocess_ms,
             "compute_ms": self.compute_ms,
+            "own_ms": self.own_ms,
         }
 
 
 class Trainer:
     """A model, its optimiser, and one step at a time."""
 
-    def __init__(self, model: Any, device: str) -> None:
+    def __init__(self, model: Any, device: str, threads: int) -> None:
         import torch
+
+        on_one_core = device == "cpu" and threads == 1
+        self._own_clock = time.process_time if on_one_core else time.perf_counter
 
         self._torch = torch
         self._device = device
@@ -116,13 +133,16 @@ class Trainer:
             if batch is None:
                 break
             marks.append(time.perf_counter())
+            own_started = self._own_clock()
             pixels = prepare(batch)
             self._finish()
             marks.append(time.perf_counter())
             self._step(pixels, batch[ACTION].to(self._device))
             self._finish()
             marks.append(time.perf_counter())
+            own = self._own_clock() - own_started
             if number >= warm_up:
+                times.own_ms.append(round(own * 1000, 4))
                 for part, started, ended in zip(parts, marks, marks[1:], strict=False):
                     part.append(round((ended - started) * 1000, 4))
         spent = sum(sum(part[first:]) for part in parts)

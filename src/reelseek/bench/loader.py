@@ -202,17 +202,21 @@ def _start(
     timing: LoaderTiming,
     children: dict[str, _Child],
 ) -> None:
-    """Start a way's process, and let it write the samples that are compared."""
+    """Let a way write the samples that are compared, and start the process that is timed.
+
+    Another one: forked workers can't use what LeRobot's cache of decoders took over from it.
+    """
     child = _Child(name, job, order)
     answer = child.answer()
     timing.version = answer.get("version", "")
     if "error" not in answer:
         answer = child.ask("check", order[:CHECKED], str(_output(scratch, name)))
+    child.end()
     if "error" in answer:
         timing.why_not = answer["error"]
-        child.end()
         return
-    children[name] = child
+    children[name] = _Child(name, job, order)
+    children[name].answer()
 
 
 def _compare(scratch: Path, timings: dict[str, LoaderTiming], children: dict[str, _Child]) -> None:
@@ -243,11 +247,12 @@ def _time(
     for number in range(rounds + 1):
         tell(f"round {number} of {rounds}" + " (cold)" * (number == 0))
         for name in in_turn(list(children), number):
-            timing = timings[name]
+            timing, measured = timings[name], dict[str, Any]()
             if number == 0:
                 begun = children[name].ask("begin")
                 timing.first_batch_seconds = begun.get("seconds")
-            measured = children[name].ask("measure", seconds)
+                measured = begun if "error" in begun else {}
+            measured = measured or children[name].ask("measure", seconds)
             if "error" in measured:
                 timing.why_not = measured["error"]
                 children.pop(name).end()

@@ -104,7 +104,7 @@ class PreprocessBench:
             "schema": SCHEMA,
             "measured_at": datetime.datetime.now(datetime.timezone.utc).isoformat("T", "seconds"),
             "environment": environment(),
-            "dataset": str(self.root),
+            "dataset": {"root": str(self.root)},
             "num_frames": self.shape[0],
             "frame_height": self.shape[1],
             "frame_width": self.shape[2],

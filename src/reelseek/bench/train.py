@@ -101,7 +101,7 @@ class TrainBench:
             "schema": SCHEMA,
             "measured_at": datetime.datetime.now(datetime.timezone.utc).isoformat("T", "seconds"),
             "environment": environment(),
-            "dataset": str(self.dataset.root),
+            "dataset": {"root": str(self.dataset.root)},
             "cameras": list(self.dataset.cameras),
             "world_size": self.process.world_size,
             "options": asdict(self.options),
@@ -136,7 +136,10 @@ def bench_train(
     with _training_process(options) as process:
         chosen = setups or tuple(SETUPS)
         plan = _plan(dataset, options, process)
-        sources, times = {}, {name: SetupTimes(SETUPS[name]) for name in chosen}
+        sources, times = (
+            {},
+            {name: SetupTimes(SETUPS[name], options.num_workers) for name in chosen},
+        )
         tell = tell if process.rank == 0 else lambda _text: None
         tell("comparing what is read")
         samples = [sample for turn in plan for sample in turn]
@@ -246,7 +249,7 @@ def _trainer(dataset: Dataset, options: TrainOptions, action_dim: int, process: 
     model = model.to(options.device)
     if process.world_size > 1:
         model = torch.nn.parallel.DistributedDataParallel(model)
-    return Trainer(model, options.device)
+    return Trainer(model, options.device, options.threads)
 
 
 @contextmanager
@@ -285,6 +288,7 @@ def _gather(times: dict[str, SetupTimes], process: Process) -> None:
             own.wait_ms += other.wait_ms
             own.preprocess_ms += other.preprocess_ms
             own.compute_ms += other.compute_ms
+            own.own_ms += other.own_ms
             own.round_rates += other.round_rates
 
 

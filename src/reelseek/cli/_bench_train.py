@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from reelseek.bench.train import TrainBench
 
 HEADERS = ("it/s", "slowest to fastest round", "step, ms", "waiting", "preprocessing", "computing",
-           "one core feeds")  # fmt: skip
+           "worker busy", "one core feeds")  # fmt: skip
 
 
 def train(
@@ -24,7 +24,7 @@ def train(
     batch_size: Annotated[int, typer.Option(min=1, help="Samples of a step.")] = 4,
     workers: Annotated[int, typer.Option(min=0, help="Processes that read.")] = 1,
     model: Annotated[
-        str, typer.Option(help="The encoder: tiny, small, base or so400m (SigLIP's sizes).")
+        str, typer.Option(help="The encoder: micro, tiny, small, base, so400m.")
     ] = "tiny",
     device: Annotated[str, typer.Option(help="Where it trains: cpu or cuda.")] = "cpu",
     threads: Annotated[int, typer.Option(min=1, help="Threads that compute, on a CPU.")] = 1,
@@ -94,15 +94,7 @@ def _rendered(measured: TrainBench, document: dict[str, Any]) -> list[Any]:
 
     table = new_table()
     table.add_column("")
-    for header in (
-        "it/s",
-        "slowest to fastest round",
-        "step, ms",
-        "waiting",
-        "preprocessing",
-        "computing",
-        "one core feeds",
-    ):
+    for header in HEADERS:
         table.add_column(header, justify="right", no_wrap=True)
     table.add_column("how it reads and preprocesses")
     for times in measured.setups:
@@ -112,12 +104,15 @@ def _rendered(measured: TrainBench, document: dict[str, Any]) -> list[Any]:
             spread = f"{min(times.round_rates):.2f} to {max(times.round_rates):.2f}"
             numbers = [f"{times.steps_per_second:.2f}", spread, f"{times.step_ms:.0f}", *shares]
         feeds = "-" if times.core_feeds is None else f"{times.core_feeds:.1f} it/s"
-        cells = [*numbers, feeds]
+        cells = [*numbers, "-" if times.busy is None else f"{times.busy:.0%}", feeds]
         table.add_row(times.setup.name, *cells, times.why_not or times.setup.usage)
     options, processes = measured.options, measured.process.world_size
+    num_cameras = len(measured.dataset.cameras)
     return [
         Text(
-            f"{measured.dataset.root.name}: {len(measured.dataset.cameras)} cameras, frames +0 and "
+            f"{measured.dataset.root.name}: {num_cameras} camera"
+            + "s" * (num_cameras != 1)
+            + f", frames +0 and "
             f"+{options.horizon}, batch size {options.batch_size}, {options.num_workers} worker"
             + "s" * (options.num_workers != 1)
             + f" for each of {processes} processes" * (processes > 1),
@@ -135,15 +130,13 @@ def _verdict(measured: TrainBench) -> list[Any]:
     """Which setups make a step wait."""
     from rich.text import Text
 
-    from reelseek.bench._train_steps import WAITS_FROM
-
     run = [times for times in measured.setups if times.wait_ms]
     waiting = ", ".join(times.setup.name for times in run if times.waits)
     not_waiting = ", ".join(times.setup.name for times in run if not times.waits)
     return [
-        Text(f"steps wait for their data ({WAITS_FROM:.0%} of the time or more): "
-             f"{waiting or 'none'}"),
-        Text(f"steps don't: {not_waiting or 'none'}"),
-        Text("one core feeds: batches that a worker reads in a second of its processor's time, "
-             "files open; steps that are quicker wait for it", style="dim"),
+        Text(f"workers can't keep up, steps wait for them: {waiting or 'none'}"),
+        Text(f"workers keep up: {not_waiting or 'none'}"),
+        Text("worker busy: the part of its time that a worker has to read, from processor times; "
+             "waiting: as it was, with whatever else the machine did. one core feeds: batches that "
+             "a worker reads in a second of its processor's time, files open", style="dim"),
     ]  # fmt: skip

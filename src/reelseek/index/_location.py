@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from reelseek.errors import IndexFileError
+
 SUFFIX = ".reelseek"
 """Of a single video's index, after the video's own name."""
 IN_DATASET = ("meta", "reelseek", "index.bin")
@@ -24,7 +26,11 @@ def index_beside(owner: str) -> str:
 def index_paths(owner: str) -> Iterator[str]:
     """Where the index of a dataset or of a single video may be: beside it, then in the cache."""
     yield index_beside(owner)
-    if (cache_folder() / IN_CACHE).is_dir():  # a real path takes a look at every folder
+    try:
+        has_cache = (cache_folder() / IN_CACHE).is_dir()
+    except IndexFileError:
+        return
+    if has_cache:  # a real path takes a look at every folder
         yield str(index_in_cache(owner))
 
 
@@ -48,11 +54,20 @@ def writable_path(owner: str) -> Path:
 
 
 def cache_folder() -> Path:
-    """REELSEEK_CACHE, else XDG_CACHE_HOME/reelseek, else ~/.cache/reelseek."""
+    """REELSEEK_CACHE, else XDG_CACHE_HOME/reelseek, else ~/.cache/reelseek.
+
+    Raises:
+        IndexFileError: The user has no home, as in a container that doesn't know him.
+    """
     if named := os.environ.get(CACHE):
         return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "reelseek"
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if base.startswith("~"):
+        raise IndexFileError(
+            "this user has no home folder, and so no cache",
+            remedy=f"Set {CACHE} to a folder that can be written to",
+        )
+    return Path(base) / "reelseek"
 
 
 def index_in_cache(owner: str) -> Path:

@@ -26,7 +26,7 @@ from reelseek.loader._orders import Batch, Chunk, Share, checked_samples, sample
 if TYPE_CHECKING:
     from reelseek.datasets import Dataset
 
-BUFFER_BYTES = 256 * 1024 * 1024
+BUFFER_BYTES = 192 * 1024 * 1024
 WITHOUT_PIXELS = 4096
 """Samples in the buffer where there are no pixels to keep."""
 FILLED_BY_BATCH = 4
@@ -137,10 +137,10 @@ class GopShuffle:
         ]
         behind = sum(size * (max(off) - min(off) + self._chunk) for size, off in sizes)
         each = sum(size * len(set(off)) for size, off in sizes)
-        self.open_episodes = self._asked_open
+        self.open_episodes = max(1, min(self._asked_open, len(self._pieces)))
         if behind:
             fitting = max(2, self._buffer_bytes // (2 * behind))
-            self.open_episodes = min(self._asked_open, fitting)
+            self.open_episodes = min(self.open_episodes, fitting)
         if self._asked_samples is not None:
             self.buffer_samples = self._asked_samples
         elif each:

@@ -87,8 +87,8 @@ class Loader(DataLoader):  # type: ignore[misc] # torch has no types here
         import torch
 
         check_dataset(dataset)
-        check_start_method(dataset, options["num_workers"], options["multiprocessing_context"])
-        dataset.read_rows_ahead()
+        if check_start_method(dataset, options["num_workers"], options["multiprocessing_context"]):
+            dataset.read_rows_ahead()
         order.bind(dataset, options["num_workers"])
         self._order = order
         self._settings = settings
@@ -211,19 +211,24 @@ def check_dataset(dataset: Dataset) -> None:
         raise ValueError(f"the dataset gives {dataset.output} arrays: open it with output='torch'")
 
 
-def check_start_method(dataset: Dataset, num_workers: int, context: Any) -> None:
+def check_start_method(dataset: Dataset, num_workers: int, context: Any) -> bool:
     """Refuse forked workers for a dataset that decodes on a GPU.
+
+    Returns:
+        True where what this process has in memory is there where batches are read.
 
     Raises:
         DeviceUnavailableError: CUDA doesn't work in a forked process.
     """
-    if num_workers == 0 or dataset.device == "cpu":
-        return
+    if num_workers == 0:
+        return True
     if context is None or isinstance(context, str):
         context = multiprocessing.get_context(context)
-    if context.get_start_method() == "fork":
+    is_forked = bool(context.get_start_method() == "fork")
+    if is_forked and dataset.device != "cpu":
         raise DeviceUnavailableError(
             f"the dataset decodes on {dataset.device!r}, and the workers would be forked: CUDA "
             "doesn't work in a forked process",
             remedy="Pass multiprocessing_context='spawn', or num_workers=0, or decode on the CPU",
         )
+    return is_forked

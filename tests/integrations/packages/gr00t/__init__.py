@@ -1,0 +1,1 @@
+"""Stands for the real package, which is on no index; see the modules."""
