@@ -52,7 +52,7 @@ def test_gr00ts_parts_have_their_own(roots: dict[str, Path]) -> None:
 
 def test_unknown_keys_are_refused(root: Path) -> None:
     ds = reelseek.open_dataset(root, output="numpy", cameras=())
-    with pytest.raises(FeatureNotFoundError, match="'speed'.* Those are: .*action"):
+    with pytest.raises(FeatureNotFoundError, match=r"'speed'.* Those are: .*action"):
         ds.statistics(["speed"])
 
 

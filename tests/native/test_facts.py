@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from reelseek.errors import BackendUnavailableError
-from reelseek.native._facts import collect_facts
+from reelseek.native._facts import collect_facts, started_with
 
 LINE = "{}.{}".format(*sys.version_info[:2])
 
@@ -142,7 +142,9 @@ def test_metadata_that_is_no_file_is_passed_over(prefix: Path) -> None:
 
 
 def test_change_of_the_path_inside_python_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = os.environ.get("LD_LIBRARY_PATH", "")
+    # OpenCV changes it when it is imported, as another test in this process may have.
+    before = started_with().get("LD_LIBRARY_PATH", "")
+    monkeypatch.setenv("LD_LIBRARY_PATH", before)
     assert not collect_facts().path_was_changed_inside
     monkeypatch.setenv("LD_LIBRARY_PATH", "/set/inside")
     facts = collect_facts()
