@@ -83,8 +83,10 @@ def test_way_that_dies_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ratio_is_of_the_same_rounds() -> None:
     ours, other = LoaderTiming(OURS), LoaderTiming(PYAV)
     ours.samples_per_second, other.samples_per_second = [40, 10, 90], [10, 5, 30]
+    ours.cpu_ms_per_sample, other.cpu_ms_per_sample = [2.0, 1.0, 4.0], [4.0, 5.0, 8.0]
     found = LoaderBench(job(Path("x")), 3, 1.0, (ours, other), (), {})
     assert found.ratios(OURS) == {PYAV: 3.0}
+    assert found.cpu_ratios(OURS) == {PYAV: 2.0}
 
 
 def test_random_order_holds_every_sample_in_each_epoch() -> None:

@@ -101,13 +101,28 @@ class LoaderBench:
 
     def ratios(self, of: str) -> dict[str, float]:
         """How many times as many samples a second as each other way: medians over rounds."""
+        return self._ratios(of, lambda own, other: np.divide(
+            own.samples_per_second, other.samples_per_second
+        ))  # fmt: skip
+
+    def cpu_ratios(self, of: str) -> dict[str, float]:
+        """How many times as much of the processor's time each other way takes for a sample.
+
+        Other processes on the machine don't change it, where they do change rates: a way that
+        starts many threads gets more of a busy machine.
+        """
+        return self._ratios(of, lambda own, other: np.divide(
+            other.cpu_ms_per_sample, own.cpu_ms_per_sample
+        ))  # fmt: skip
+
+    def _ratios(
+        self, of: str, compared: Callable[[LoaderTiming, LoaderTiming], Any]
+    ) -> dict[str, float]:
         own = next((t for t in self.timings if t.name == of and t.samples_per_second), None)
         if own is None:
             return {}
         return {
-            other.name: float(
-                np.median(np.divide(own.samples_per_second, other.samples_per_second))
-            )
+            other.name: float(np.median(compared(own, other)))
             for other in self.timings
             if other.samples_per_second and other.name not in (OURS, OURS_BY_GOP)
         }
@@ -126,6 +141,7 @@ class LoaderBench:
             },
             "loaders": [timing.to_json() for timing in self.timings],
             "ratios": {name: self.ratios(name) for name in (OURS, OURS_BY_GOP)},
+            "cpu_ratios": {name: self.cpu_ratios(name) for name in (OURS, OURS_BY_GOP)},
             "randomness": {name: found.to_json() for name, found in self.randomness.items()},
             "single_samples": [timing.to_json() for timing in self.smoke],
         }

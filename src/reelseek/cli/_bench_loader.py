@@ -97,9 +97,10 @@ def _rendered(measured: LoaderBench, document: dict[str, Any]) -> list[Any]:
 
     environment = document["environment"]
     lines = [
-        f"{name}: {', '.join(f'{ratio:.1f}x {other}' for other, ratio in ratios.items())}"
+        f"{name}, {of}: {', '.join(f'{ratio:.1f}x {other}' for other, ratio in ratios.items())}"
+        for of, compared in (("samples/s", measured.ratios), ("CPU time", measured.cpu_ratios))
         for name in (OURS, OURS_BY_GOP)
-        if (ratios := measured.ratios(name))
+        if (ratios := compared(name))
     ]
     orders = [
         f"order of {name}: {found.episodes_per_batch:.1f} episodes a batch, travels "
