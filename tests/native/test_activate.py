@@ -80,6 +80,18 @@ def test_second_process_takes_the_copies_of_the_first(tmp_path: Path) -> None:
     assert [path.stat().st_mtime_ns for path in sorted(cache.rglob("*.so.*"))] == made
 
 
+def test_processes_that_start_at_once_make_cut_copies_anew(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    assert _finish(_start(READS_A_FRAME, cache))[0] == 0
+    if not cache.exists():  # nothing is copied where the system has an FFmpeg
+        return
+    for copy in cache.rglob("*.so.*"):
+        os.truncate(copy, 5000)
+    finished = [_finish(process) for process in [_start(READS_A_FRAME, cache) for _ in range(3)]]
+    assert finished == [(0, "(64, 320, 3)")] * 3
+    assert len(_folders(cache)) == 1
+
+
 def test_activation_says_what_it_loaded(tmp_path: Path) -> None:
     code, said = _finish(_start(SAYS_WHAT_IT_DID, tmp_path))
     assert code == 0

@@ -3,7 +3,8 @@
 The wheel holds a whole FFmpeg under hashed names (``libavcodec-5e6b81c2.so.62.28.102``), which
 nothing else can find. Copies of FFmpeg's own seven libraries get their usual sonames
 (``libavcodec.so.62``) back and an RPATH to the wheel's folder for the codec libraries beside
-them. The copies are made once per wheel, in the user's cache folder, by patchelf.
+them. The copies are made once per wheel, in the user's cache folder, by patchelf; the sizes of
+the files are written beside them, and copies that aren't whole any more are made anew.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import importlib.util
+import json
 import os
 import re
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -31,6 +34,9 @@ LOAD_ORDER = ("avutil", "swresample", "swscale", "avcodec", "avformat", "avfilte
 
 HASHED_NAME = re.compile(r"lib(?P<name>[a-z]+)-[0-9a-f]{8}\.so\.(?P<major>\d+)[.\d]*")
 PREPARE_TIMEOUT_SECONDS = 120
+SIZES = "sizes.json"
+"""In a folder of copies: each file's size in bytes, by its name."""
+MAX_SIZES_BYTES = 65536
 
 
 class WheelRefusal(Enum):
@@ -128,12 +134,39 @@ def prepared_copies(source: Path, version: str) -> tuple[Path, ...]:
 
 
 def _make_once(originals: Mapping[str, Path], source: Path, target: Path) -> None:
-    if target.is_dir():
+    if _is_whole(target, originals):
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock", timeout=PREPARE_TIMEOUT_SECONDS):
-        if not target.is_dir():
+        if not _is_whole(target, originals):
             _make_copies(originals, source, target)
+
+
+def _is_whole(target: Path, originals: Mapping[str, Path]) -> bool:
+    """Whether every copy is there with the size that it was made with."""
+    sizes = _sizes_made(target / SIZES)
+    names = [_soname(path) for path in originals.values()]
+    return all(_size(target / name) == sizes.get(name, -2) for name in names)
+
+
+def _sizes_made(path: Path) -> dict[str, int]:
+    if _size(path) < 0:
+        return {}
+    try:
+        with path.open("rb") as file:
+            sizes = json.loads(file.read(MAX_SIZES_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return sizes if isinstance(sizes, dict) else {}
+
+
+def _size(path: Path) -> int:
+    """A regular file's size; -1 for anything else."""
+    try:
+        status = path.stat()
+    except OSError:
+        return -1
+    return status.st_size if stat.S_ISREG(status.st_mode) else -1
 
 
 def _cache_folder() -> Path:
@@ -191,6 +224,10 @@ def _make_copies(originals: Mapping[str, Path], source: Path, target: Path) -> N
             copy.chmod(0o755)
             rpath = ("--force-rpath", "--set-rpath", f"{target}:{source}")
             _run([patchelf, "--set-soname", copy.name, *renames, *rpath, str(copy)])
+        sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+        (folder / SIZES).write_text(json.dumps(sizes, indent=2))
+        if os.path.lexists(target):  # not whole; a process that has mapped its files keeps them
+            target.rename(Path(scratch) / "not whole")
         folder.rename(target)
 
 
