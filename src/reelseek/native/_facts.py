@@ -20,6 +20,7 @@ from pathlib import Path
 
 from reelseek.errors import BackendUnavailableError
 from reelseek.native._child import ChildError, run_child
+from reelseek.native._record import normalized
 
 INTERPRETER_TIMEOUT_SECONDS = 3
 """For saying its version; one that takes longer is read from its folders."""
@@ -285,7 +286,7 @@ def _installed(folders: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
             if name in ("torch", "torchcodec", "av", "decord", "cv2"):
                 packages.setdefault(name, os.path.join(folder, name))
             elif name.endswith(".dist-info"):
-                project = re.sub(r"[-_.]+", "-", name.partition("-")[0]).lower()
+                project = normalized(name.partition("-")[0])
                 if project in PACKAGES or project.startswith("nvidia-"):
                     version = _metadata_version(os.path.join(folder, name))
                     versions.setdefault(project, version)

