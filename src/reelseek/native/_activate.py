@@ -95,11 +95,15 @@ def _activate() -> Activation:
 def _mend() -> Activation:
     # Here, as most processes never need them.
     from reelseek.native._facts import collect_facts
+    from reelseek.native._judge import damage, lost_file
+    from reelseek.native._linker import FaultKind
     from reelseek.native._preload import attempt_in, this_process
     from reelseek.native._process import torchcodec_majors
     from reelseek.native._providers import Providers
 
     facts = collect_facts()
+    if lost_file(facts):
+        raise _refusal(facts, Providers(facts), None)
     if not {"torch", "torchcodec"} <= facts.packages.keys():
         return Activation("")  # the import says what is missing
     process = this_process(facts)
@@ -107,14 +111,22 @@ def _mend() -> Activation:
     for major in torchcodec_majors(facts):
         attempts.append(attempt_in(facts, process, major))
         if attempts[-1].loads:
-            return Activation("")
+            break
     providers = Providers(facts)
+    if damage(facts, attempts):
+        raise _refusal(facts, providers, None)
+    if attempts and attempts[-1].loads:
+        return Activation("")
     paths, stuck_at = _planned(facts, process, attempts, providers)
     if paths:
         return _preload(paths, providers)
     refusal = _refusal(facts, providers, stuck_at)
+    # Opening a file that was cut may end the process, and one that is a pipe may never return.
+    is_safe = not any(
+        fault.kind is FaultKind.UNREADABLE for one in attempts for fault in one.faults
+    )
     # That there is no FFmpeg is certain; importing torch to see it again would take seconds.
-    if refusal is not providers.wheel_error and _imports_all_the_same():
+    if is_safe and refusal is not providers.wheel_error and _imports_all_the_same():
         return Activation("")
     raise refusal
 

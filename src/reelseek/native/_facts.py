@@ -14,13 +14,13 @@ import shutil
 import site
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 from reelseek.errors import BackendUnavailableError
 from reelseek.native._child import ChildError, run_child
-from reelseek.native._record import normalized
+from reelseek.native._record import missing_files, normalized
 
 INTERPRETER_TIMEOUT_SECONDS = 3
 """For saying its version; one that takes longer is read from its folders."""
@@ -81,6 +81,8 @@ class Facts:
     """Whether LD_LIBRARY_PATH was changed in ``os.environ`` since, which has no effect."""
     ld_preload: tuple[str, ...]
     """LD_PRELOAD's entries as this process was started with."""
+    missing_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Files of torch and torchcodec that their RECORD lists and that aren't there, by package."""
 
     @property
     def lib_folder(self) -> str:
@@ -132,6 +134,11 @@ def collect_facts(python: str = "") -> Facts:
         ld_library_path=_split(path_then),
         path_was_changed_inside=os.environ.get("LD_LIBRARY_PATH", "") != path_then,
         ld_preload=tuple(re.split("[ :]+", preload)) if preload else (),
+        missing_files={
+            name: lost
+            for name in ("torch", "torchcodec")
+            if (lost := missing_files(name, folders, packages.get(name, "")))
+        },
     )
 
 

@@ -96,6 +96,10 @@ def judge(facts: Facts, process: Process, attempts: Sequence[Attempt]) -> Diagno
             Cause.DAMAGED_FILE, f"{name} has no library of its own: {path} is not a whole install"
         )
     works = next((attempt for attempt in attempts if attempt.loads), None)
+    damaged = damage(facts, attempts)
+    if damaged is not None:
+        attempt, fault = damaged
+        return Diagnosis(Cause.DAMAGED_FILE, _damaged(facts, fault), attempt, fault)
     if works is not None:
         where = works.path_of("libavcodec.so.") or "an unknown place"
         verdict = f"{name} loads, with FFmpeg {works.ffmpeg_major} ({where})"
@@ -111,6 +115,43 @@ def judge(facts: Facts, process: Process, attempts: Sequence[Attempt]) -> Diagno
     return Diagnosis(
         cause, verdict, nearest, fault, tuple(also)[:MAX_ALSO], _noise(attempts, nearest)
     )
+
+
+def damage(facts: Facts, attempts: Sequence[Attempt]) -> tuple[Attempt, Fault] | None:
+    """A file of torchcodec's own that is damaged, and the attempt that it is met in.
+
+    One that torchcodec meets before the FFmpeg that works counts: the process may end there. One
+    that is missing there does not, as torchcodec goes on to the next FFmpeg.
+    """
+    own = f"{facts.packages['torchcodec']}/"
+    missing = facts.missing_files.get("torchcodec", ())
+    works = any(attempt.loads for attempt in attempts)
+    found = (
+        (attempt, fault)
+        for attempt in attempts
+        for fault in attempt.faults
+        if fault.kind is FaultKind.UNREADABLE and fault.path.startswith(own)
+        if not (works and fault.path in missing)
+    )
+    return next(found, None)
+
+
+def lost_file(facts: Facts) -> Fault | None:
+    """A file without which no FFmpeg helps: torch's, or one of torchcodec's modules."""
+    torch = facts.missing_files.get("torch", ())
+    modules = (path for path in facts.missing_files.get("torchcodec", ()) if path.endswith(".py"))
+    path = next(iter((*torch, *modules)), "")
+    name = os.path.basename(path)
+    return Fault(FaultKind.UNREADABLE, name, path, chain=(name,)) if path else None
+
+
+def _damaged(facts: Facts, fault: Fault) -> str:
+    """The verdict on a file that is missing from a package, or is no library."""
+    for name, paths in facts.missing_files.items():
+        if fault.path in paths:
+            package = f"{name} {facts.versions.get(name, '')}".strip()
+            return f"{package} is not a whole install: {fault.path} is missing"
+    return describe(fault)
 
 
 _ORDER = tuple(Cause)
@@ -150,6 +191,9 @@ def _before_torchcodec(facts: Facts, process: Process) -> Diagnosis | None:
     packages = facts.packages
     if not facts.python_version:
         return Diagnosis(Cause.NO_INTERPRETER, f"{facts.python} is no Python that starts")
+    lost = lost_file(facts)
+    if lost is not None:
+        return Diagnosis(Cause.DAMAGED_FILE, _damaged(facts, lost), None, lost)
     if "torchcodec" not in packages:
         return Diagnosis(Cause.NO_TORCHCODEC, f"torchcodec isn't installed in {facts.prefix}")
     if "torch" not in packages:

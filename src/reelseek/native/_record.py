@@ -8,6 +8,13 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 
+NEEDED = {
+    "torch": re.compile(
+        r"torch/((__init__|version)\.py|_C\.[^/]*so|lib/lib(torch|torch_\w+|c10|c10_\w+)\.so)"
+    ),
+    "torchcodec": re.compile(r"torchcodec/(?!share/).*\.(py|so)"),
+}
+"""Of what a RECORD lists, the files without which torchcodec does not load."""
 MAX_RECORD_BYTES = 8 << 20
 """torch's takes 2 MB."""
 
@@ -33,6 +40,32 @@ def recorded_files(dist_info: str) -> Iterator[str]:
             continue
         if row and row[0] and "\0" not in row[0]:
             yield os.path.normpath(os.path.join(folder, row[0]))
+
+
+def missing_files(project: str, folders: Sequence[str], package: str) -> tuple[str, ...]:
+    """The files that the project needs and its RECORD lists, and which aren't there.
+
+    Args:
+        project: A key of ``NEEDED``.
+        folders: Where packages are imported from.
+        package: The folder that it is imported from; empty where there is none.
+    """
+    found = list(dist_info_of(project, folders))
+    beside = [
+        info for info in found if not package or os.path.dirname(info) == os.path.dirname(package)
+    ]
+    if len(beside) != 1:  # none, or what an upgrade that was broken off has left
+        return ()
+    folder = os.path.dirname(beside[0])
+    listed = [
+        path
+        for path in recorded_files(beside[0])
+        if NEEDED[project].fullmatch(os.path.relpath(path, folder))
+    ]
+    start = os.path.join(folder, project, "__init__.py")
+    if package and start not in listed:  # a RECORD that is lost, or not whole itself
+        listed.insert(0, start)
+    return tuple(path for path in listed if not os.path.lexists(path))
 
 
 def dist_info_of(project: str, folders: Sequence[str]) -> Iterator[str]:

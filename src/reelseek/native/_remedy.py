@@ -290,6 +290,9 @@ def _libpython(facts: Facts, library: str) -> tuple[str, str]:
 
 def _owner(facts: Facts, path: str) -> str:
     """The package that a file belongs to."""
+    for name, paths in facts.missing_files.items():
+        if path in paths:
+            return name
     for name, folder in facts.packages.items():
         if path.startswith(f"{folder}/"):
             return name
