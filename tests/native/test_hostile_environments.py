@@ -38,6 +38,18 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     return made
 
 
+@pytest.fixture(scope="module")
+def searching(environment: Environment) -> Environment:
+    """The same, whose libraries are only found by LD_LIBRARY_PATH."""
+    folder = environment.prefix.parent
+    python = chains.interpreter(chains.THIS_PYTHON)
+    made = chains.make_environment(
+        folder / "libraries", folder / "searching", python, has_rpath=False
+    )
+    made.supply_npp()
+    return made
+
+
 @pytest.fixture
 def restored(environment: Environment) -> Iterator[Environment]:
     """The environment, whose changed files are put back after the test."""
@@ -137,6 +149,22 @@ def test_torchcodec_library_that_is_no_library_is_named(restored: Environment, k
     assert found.diagnosis.cause is Cause.DAMAGED_FILE
     assert str(path) in found.diagnosis.verdict
     assert "--force-reinstall --no-deps torchcodec==" in found.remedy.command
+
+
+@pytest.mark.parametrize("kind", [kind for kind in HOSTILE if kind != "link to nothing"])
+@pytest.mark.parametrize("name", ["libavutil.so.59", "libavcodec.so.61"])
+def test_no_library_first_on_the_search_path_is_named_and_a_better_path_proposed(
+    searching: Environment, tmp_path: Path, name: str, kind: str
+) -> None:
+    _replace(tmp_path / name, HOSTILE[kind])
+    good = [str(searching.prefix / "lib"), str(searching.npp)]
+    search = [str(tmp_path), *good]
+    found = examine(str(searching.python), with_proof=False, ld_library_path=search)
+    assert str(tmp_path / name) in found.diagnosis.verdict
+    assert found.remedy.folders == (good[0],)
+    search = [*found.remedy.folders, *search]
+    found = examine(str(searching.python), with_proof=False, ld_library_path=search)
+    assert found.diagnosis.cause is Cause.OK
 
 
 LOST = {

@@ -20,6 +20,7 @@ from reelseek.native._known import (
     known_torchcodec,
     package_of_library,
 )
+from reelseek.native._library_search import GOES_ON_AFTER
 from reelseek.native._linker import Fault, FaultKind
 from reelseek.native._process import (
     CORE_NAME,
@@ -231,6 +232,9 @@ def _cause_of(facts: Facts, process: Process, attempt: Attempt, fault: Fault) ->
 
 def _missing(facts: Facts, attempt: Attempt, fault: Fault) -> tuple[Cause, str]:
     name, library = torchcodec_name(facts), fault.library
+    blocked = _ends_the_search(facts, library)
+    if blocked:
+        return Cause.DAMAGED_FILE, f"{blocked} can't be opened, which ends the search for it there"
     if is_missing_ffmpeg(fault):
         return _no_ffmpeg(facts, attempt)
     is_of_torch = re.fullmatch(r"lib(torch|c10)\w*\.so", library)
@@ -249,6 +253,18 @@ def _missing(facts: Facts, attempt: Attempt, fault: Fault) -> tuple[Cause, str]:
     if library.startswith("libpython"):
         return Cause.NO_LIBPYTHON, f"{name} needs {library}, and it is not found"
     return Cause.NO_LIBRARY, f"{library} is not found{_for(fault)}"
+
+
+def _ends_the_search(facts: Facts, library: str) -> str:
+    """A file on LD_LIBRARY_PATH past which the linker does not look, as a link to itself is."""
+    for folder in dict.fromkeys(facts.ld_library_path):
+        path = os.path.join(folder, library)
+        try:
+            os.stat(path)
+        except OSError as exc:
+            if exc.errno not in GOES_ON_AFTER and os.path.lexists(path):
+                return path
+    return ""
 
 
 def _is_of_other_cuda(facts: Facts, fault: Fault) -> bool:

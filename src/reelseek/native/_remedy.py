@@ -72,7 +72,7 @@ def find_remedy(
     """The remedy for a diagnosis."""
     if diagnosis.cause is Cause.OK:
         return Remedy(RemedyKind.NOTHING_NEEDED)
-    if diagnosis.cause in MENDED_BY_A_PATH and "torchcodec" in facts.packages:
+    if _is_mended_by_a_path(facts, diagnosis) and "torchcodec" in facts.packages:
         found = _search_path(facts, attempts, providers)
         if found is not None:
             return found
@@ -86,6 +86,13 @@ def find_remedy(
     if command and diagnosis.also:
         note = f"{note}. Then run `reelseek doctor` again: {diagnosis.also[0]}".removeprefix(". ")
     return Remedy(RemedyKind.INSTALL if command else RemedyKind.UNKNOWN, command, note)
+
+
+def _is_mended_by_a_path(facts: Facts, diagnosis: Diagnosis) -> bool:
+    """Whether a search path can help; past a damaged file it does where no package owns it."""
+    if diagnosis.cause is Cause.DAMAGED_FILE:
+        return diagnosis.fault is not None and not _owner(facts, diagnosis.fault.path)
+    return diagnosis.cause in MENDED_BY_A_PATH
 
 
 def export_line(folders: Sequence[str]) -> str:
@@ -227,6 +234,8 @@ def _installation(facts: Facts, diagnosis: Diagnosis, providers: Providers) -> t
     if cause is Cause.NO_LIBPYTHON:
         return _libpython(facts, fault.library)
     if cause in (Cause.DAMAGED_FILE, Cause.WRONG_MACHINE):
+        if os.path.dirname(fault.path) in facts.ld_library_path:
+            return "", f"Take {os.path.dirname(fault.path)} off LD_LIBRARY_PATH"
         return _reinstall(facts, _owner(facts, fault.path))
     if cause is Cause.TORCH_FAILS:
         return _reinstall(facts, "torch")
