@@ -331,6 +331,15 @@ def _dist_info(site_packages: Path, name: str, version: str) -> None:
     (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
 
 
+def processor_seconds() -> float:
+    """What this process and the children that it waited for have used of the processors.
+
+    Other work on the machine is not in it.
+    """
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
 def rename_version(image: bytes, old: str, new: str) -> bytes:
     """A library's image in which the version definition ``old`` is called ``new``.
 

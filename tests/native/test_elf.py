@@ -142,9 +142,9 @@ def test_large_library_takes_milliseconds() -> None:
     needs("torch")
     library = Path(numpy.__file__).parents[1] / "torch" / "lib" / "libtorch_cpu.so"
     read_identity(str(library))
-    started = time.perf_counter()
+    started = time.process_time()
     assert "libc10.so" in read_elf(str(library)).needed
-    assert time.perf_counter() - started < 0.1
+    assert time.process_time() - started < 0.1
 
 
 def test_file_cut_anywhere_is_read_or_refused_with_the_place(tmp_path: Path) -> None:

@@ -70,8 +70,6 @@ def doctor(
 
 
 def _table(found: list[Examination]) -> RenderableType:
-    from rich.text import Text
-
     from reelseek.cli._console import new_table
 
     table = new_table()
@@ -81,21 +79,19 @@ def _table(found: list[Examination]) -> RenderableType:
         facts = one.facts
         versions = [facts.versions.get(name, "-") for name in ("torch", "torchcodec", "av")]
         style = "green" if one.is_well else "bold red"
-        verdict = Text(one.diagnosis.cause.value, style=style)
-        table.add_row(facts.prefix, facts.python_version or "-", *versions, verdict)
+        cells = [facts.prefix, facts.python_version or "-", *versions]
+        table.add_row(*map(_text, cells), _text(one.diagnosis.cause.value, style))
     return table
 
 
 def _head(one: Examination, slurm: SlurmCheck | None, *, named: bool) -> list[Text]:
     """The verdict, the command, and what else is to be known."""
-    from rich.text import Text
-
     from reelseek.native._remedy import RemedyKind
 
     name = f"{one.facts.prefix}: " if named else ""
     diagnosis = _verdict(f"{name}{one.diagnosis.verdict}", one.remedy.command, well=one.is_well)
     job = _verdict(slurm.verdict, slurm.command, well=slurm.is_well) if slurm else []
-    remarks = [Text(text) for text in _remarks(one)]
+    remarks = [_text(text) for text in _remarks(one)]
     is_mended_by_a_path = one.remedy.kind in (RemedyKind.NOTHING_NEEDED, RemedyKind.SEARCH_PATH)
     if slurm and not slurm.is_well and is_mended_by_a_path:
         # What the job lost on the way is the cause, and the diagnosis what comes of it.
@@ -104,10 +100,17 @@ def _head(one: Examination, slurm: SlurmCheck | None, *, named: bool) -> list[Te
 
 
 def _verdict(verdict: str, command: str, *, well: bool) -> list[Text]:
+    lines = [_text(verdict, "bold green" if well else "bold red")]
+    return [*lines, _text(f"run: {command}", "bold")] if command else lines
+
+
+def _text(text: str, style: str = "") -> Text:
+    """One line of output: names of files and versions may hold anything."""
     from rich.text import Text
 
-    lines = [Text(verdict, style="bold green" if well else "bold red")]
-    return [*lines, Text(f"run: {command}", style="bold")] if command else lines
+    from reelseek.native._printable import printable
+
+    return Text(printable(text), style=style)
 
 
 def _remarks(one: Examination) -> list[str]:
@@ -150,13 +153,10 @@ def _tree(one: Examination) -> list[RenderableType]:
     found = branches(attempt)
     if sys.stdout.isatty():
         return [_rich_tree(found)]
-    from rich.text import Text
-
-    return [Text("  " * branch.depth + _label(branch)) for branch in found]
+    return [_text("  " * branch.depth + _label(branch)) for branch in found]
 
 
 def _rich_tree(found: list[Branch]) -> RenderableType:
-    from rich.text import Text
     from rich.tree import Tree
 
     root = Tree("", hide_root=True)
@@ -164,7 +164,7 @@ def _rich_tree(found: list[Branch]) -> RenderableType:
     for branch in found:
         style = "bold red" if branch.faults else ""
         del stack[branch.depth + 1 :]
-        stack.append(stack[-1].add(Text(_label(branch), style=style)))
+        stack.append(stack[-1].add(_text(_label(branch), style)))
     return root
 
 
@@ -175,12 +175,10 @@ def _label(branch: Branch) -> str:
 
 
 def _decoders(one: Examination) -> list[Text]:
-    from rich.text import Text
-
     lines = []
     for decoder in one.decoders:
         av1 = {True: "AV1", False: "no AV1 decoder", None: "AV1 not known"}[decoder.decodes_av1]
         ffmpeg = f"FFmpeg {decoder.ffmpeg_major}" if decoder.ffmpeg_major else "no FFmpeg"
         said = f"loads, {ffmpeg}, {av1}" if decoder.loads else f"does not load: {decoder.fault}"
-        lines.append(Text(f"{decoder.name} {decoder.version}: {said}"))
-    return [Text(), *lines] if lines else []
+        lines.append(_text(f"{decoder.name} {decoder.version}: {said}"))
+    return [_text(""), *lines] if lines else []

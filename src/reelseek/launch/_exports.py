@@ -20,6 +20,7 @@ from reelseek.native._child import ChildError, run_child
 from reelseek.native._doctor import Examination, examine
 from reelseek.native._facts import Facts
 from reelseek.native._judge import Cause
+from reelseek.native._printable import printable
 from reelseek.native._prove import Proof, prove_with
 from reelseek.native._remedy import RemedyKind, export_line
 
@@ -92,14 +93,14 @@ def _nothing(form: str, found: Examination) -> Export:
 
 def _comment(text: str) -> str:
     """One comment line: a path in it may hold a line break, after which a shell would go on."""
-    return f"# {' '.join(text.split())}\n"
+    return f"# {printable(text)}\n"
 
 
 def _tried(found: Examination, value: str) -> tuple[str, Proof]:
     proof = prove_with(found.facts, value)
     if not proof.decodes:
         raise BackendUnavailableError(
-            f"{found.diagnosis.verdict}, and it fails under LD_LIBRARY_PATH={value} too",
+            f"{found.diagnosis.verdict}, and it fails under LD_LIBRARY_PATH={printable(value)} too",
             remedy="Run `reelseek doctor` to see what is missing",
             path=found.facts.prefix,
             backend="torchcodec",
@@ -145,7 +146,7 @@ def _not_sourced(detail: str) -> BackendUnavailableError:
     return BackendUnavailableError(
         "a shell does not get through the lines that were to be printed",
         remedy="Use --format sh, and report this",
-        detail=detail,
+        detail=printable(detail),
     )
 
 

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from reelseek.errors import BackendUnavailableError
 from reelseek.native._doctor import examine
+from reelseek.native._printable import printable_command
 from reelseek.native._remedy import RemedyKind
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
@@ -41,7 +42,7 @@ def environment_for(python: str = "") -> tuple[dict[str, str], str]:
         )
     before = os.environ.get("LD_LIBRARY_PATH", "")
     value = ":".join([*found.remedy.folders, *([before] if before else [])])
-    said = f"LD_LIBRARY_PATH={shlex.quote(value)} ({found.diagnosis.verdict})"
+    said = f"LD_LIBRARY_PATH={printable_command(shlex.quote(value))} ({found.diagnosis.verdict})"
     return {**os.environ, "LD_LIBRARY_PATH": value}, said
 
 

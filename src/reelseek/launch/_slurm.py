@@ -66,15 +66,19 @@ def check_slurm(
     if remedy.kind is not RemedyKind.SEARCH_PATH:
         verdict = f"{name}: no export mends this environment, whatever reached the job"
         return SlurmCheck(False, verdict, job, export, remedy.command)
-    missing = [folder for folder in remedy.folders if folder not in facts.ld_library_path]
+    what, is_kept_back = _lost(facts, remedy, export)
+    command = "srun --export=ALL python your_script.py" if is_kept_back else remedy.command
+    return SlurmCheck(False, f"{name}: {what}", job, export, command)
+
+
+def _lost(facts: Facts, remedy: Remedy, export: str) -> tuple[str, bool]:
+    """What became of the folders, and whether ``--export`` kept them back."""
+    missing = ", ".join(folder for folder in remedy.folders if folder not in facts.ld_library_path)
     if not missing:
-        what = ", ".join(remedy.folders)
-        verdict = f"{name}: {what} is on LD_LIBRARY_PATH, and has to stand first on it"
-        return SlurmCheck(False, verdict, job, export, remedy.command)
-    verdict = f"{name}: the export did not reach it: {', '.join(missing)} is not on LD_LIBRARY_PATH"
+        there = ", ".join(remedy.folders)
+        return f"{there} is on LD_LIBRARY_PATH, and has to stand first on it", False
+    what = f"the export did not reach it: {missing} is not on LD_LIBRARY_PATH"
     if not export or "ALL" in export.split(","):
-        return SlurmCheck(False, verdict, job, export, remedy.command)
-    verdict += (
-        f", as the job was submitted with --export={export}, which holds for each srun in it too"
-    )
-    return SlurmCheck(False, verdict, job, export, "srun --export=ALL python your_script.py")
+        return what, False
+    why = f"the job was submitted with --export={export}, which holds for each srun in it too"
+    return f"{what}, as {why}", True

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from reelseek._fork_lock import ForkLock
 from reelseek.errors import BackendUnavailableError, ElfError
+from reelseek.native._printable import printable, printable_command
 
 if TYPE_CHECKING:
     from reelseek.native._facts import Facts
@@ -89,7 +90,7 @@ def _activate() -> Activation:
         return _mend()
     except (ElfError, FileNotFoundError) as exc:
         # No ELF, or no /proc: another system than Linux, of which the doctor knows nothing.
-        return Activation(f"nothing: this process can't be looked into ({exc})")
+        return Activation(f"nothing: this process can't be looked into ({printable(str(exc))})")
 
 
 def _mend() -> Activation:
@@ -166,14 +167,14 @@ def _preload(paths: Sequence[str], providers: Providers) -> Activation:
                 else "Run `reelseek doctor`",
                 path=path,
                 backend="torchcodec",
-                detail=str(exc),
+                detail=printable(str(exc)),
             ) from exc
     others = [path for path in paths if os.path.dirname(path) != providers.wheel_folder]
     said = []
     if len(others) < len(paths):
         said.append("no FFmpeg on this system, so PyAV's was loaded")
     if others:
-        said.append(f"loaded what torchcodec misses: {', '.join(others)}")
+        said.append(printable(f"loaded what torchcodec misses: {', '.join(others)}"))
     return Activation("; ".join(said), tuple(paths))
 
 
@@ -231,4 +232,4 @@ def _refusal(facts: Facts, providers: Providers, stuck_at: Fault | None) -> Back
 def _command_line() -> str:
     """The command that started this process, where it is a script's."""
     is_script = bool(sys.argv and sys.argv[0]) and os.path.isfile(sys.argv[0])
-    return shlex.join(sys.orig_argv) if is_script else "python your_script.py"
+    return printable_command(shlex.join(sys.orig_argv)) if is_script else "python your_script.py"

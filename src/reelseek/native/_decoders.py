@@ -11,6 +11,7 @@ from reelseek.native._facts import Facts
 from reelseek.native._judge import describe
 from reelseek.native._known import ffmpeg_major_of_avutil
 from reelseek.native._linker import Loaded, LoadResult, simulate_load
+from reelseek.native._printable import printable
 from reelseek.native._process import torch_is_imported
 
 EXTENSIONS = {
@@ -69,7 +70,7 @@ def _decoder(facts: Facts, package: str) -> Decoder:
     version = next(filter(None, versions), "")
     path = _extension(facts.packages[package], EXTENSIONS[package])
     if not path:
-        fault = f"no {EXTENSIONS[package][0]} in {facts.packages[package]}"
+        fault = printable(f"no {EXTENSIONS[package][0]} in {facts.packages[package]}")
         return Decoder(NAMES[package], version, False, 0, None, fault)
     # A process of its own, in which nothing but the interpreter is mapped.
     alone = torch_is_imported(facts, facts.ld_library_path, with_torch=False)

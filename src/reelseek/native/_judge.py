@@ -22,6 +22,7 @@ from reelseek.native._known import (
 )
 from reelseek.native._library_search import GOES_ON_AFTER
 from reelseek.native._linker import Fault, FaultKind
+from reelseek.native._printable import printable, printable_lines
 from reelseek.native._process import (
     CORE_NAME,
     Attempt,
@@ -78,6 +79,12 @@ class Diagnosis:
     """What else is wrong with that major, and has to be mended too."""
     noise: tuple[str, ...] = ()
     """What torchcodec's message says besides, of FFmpeg majors that nobody needs here."""
+
+    def __post_init__(self) -> None:
+        # Here, as the doctor, activate(), env and run all show these to people.
+        object.__setattr__(self, "verdict", printable(self.verdict))
+        object.__setattr__(self, "also", printable_lines(self.also))
+        object.__setattr__(self, "noise", printable_lines(self.noise))
 
     @property
     def chain(self) -> tuple[str, ...]:
@@ -176,7 +183,11 @@ def ranked(facts: Facts, attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def describe(fault: Fault) -> str:
-    """A fault in the words of the dynamic linker's messages."""
+    """A fault in the words of the dynamic linker's messages, to be shown to people."""
+    return printable(_described(fault))
+
+
+def _described(fault: Fault) -> str:
     if fault.kind is FaultKind.NOT_FOUND:
         return f"{fault.library} is not found"
     if fault.kind is FaultKind.VERSION_NOT_DEFINED:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from reelseek.native._child import ChildError, Ended, run_child
 from reelseek.native._facts import Facts
+from reelseek.native._printable import printable
 from reelseek.sample import sample_dataset
 
 PROOF_TIMEOUT_SECONDS = 120
@@ -41,6 +42,9 @@ class Proof:
     """How long it took, most of it importing torch."""
     message: str = ""
     """The last word of a failure."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", printable(self.message))
 
 
 def prove(

@@ -100,13 +100,11 @@ class Providers:
 
 def _other_wheel(majors: Sequence[int], options: str = "") -> str:
     """What brings an FFmpeg of one of these majors, in ascending order."""
-    system = f"nstall FFmpeg {7 if 7 in majors or not majors else majors[-1]}"
+    system = f"FFmpeg {7 if 7 in majors or not majors else majors[-1]}"
     wanted = pyav_requirement(majors)
-    return (
-        f"Run `pip install {options}{shlex.quote(wanted)}`, or i{system}"
-        if wanted
-        else f"I{system}"
-    )
+    if not wanted:
+        return f"Install {system}"
+    return f"Run `pip install {options}{shlex.quote(wanted)}`, or install {system}"
 
 
 def _machine_of(path: str) -> tuple[str, int]:

@@ -22,6 +22,7 @@ from reelseek.native._known import (
     pyav_requirement,
 )
 from reelseek.native._linker import Fault
+from reelseek.native._printable import printable, printable_command
 from reelseek.native._process import (
     Attempt,
     Process,
@@ -64,6 +65,11 @@ class Remedy:
     """What has to stand first on LD_LIBRARY_PATH, in order."""
     ffmpeg_major: int = 0
     """The FFmpeg that torchcodec will use; 0 where that isn't known."""
+
+    def __post_init__(self) -> None:
+        # Here, as the doctor, activate(), env and run all show these to people.
+        object.__setattr__(self, "command", printable_command(self.command))
+        object.__setattr__(self, "note", printable(self.note))
 
 
 def find_remedy(

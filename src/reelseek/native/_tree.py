@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from reelseek.native._judge import describe
 from reelseek.native._linker import Fault, FaultKind, FoundBy, LoadResult
+from reelseek.native._printable import printable
 from reelseek.native._process import Attempt
 
 HOW = {
@@ -87,8 +88,8 @@ def _walk(
 ) -> Iterator[Branch]:
     library = result.libraries[index]
     how = HOW.get(library.found_by, "") if library.found_by else ""
-    where = f"{library.path} ({how})" if how else library.path
+    where = printable(f"{library.path} ({how})" if how else library.path)
     said = tuple(describe(fault) for fault in faults.get(index, []))
-    yield Branch(depth, library.name.rpartition("/")[2], where, said)
+    yield Branch(depth, printable(library.name.rpartition("/")[2]), where, said)
     for child in children.get(index, []):
         yield from _walk(result, children, faults, child, depth + 1)

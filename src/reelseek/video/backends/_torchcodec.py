@@ -22,6 +22,7 @@ from reelseek.errors import (
 )
 from reelseek.index import FrameTable
 from reelseek.native import activate
+from reelseek.native._printable import printable
 from reelseek.video.backends._protocol import OpenRequest, Targets, check_size, visits
 
 NAME = "torchcodec"
@@ -50,7 +51,7 @@ def _decoder_class() -> Any:
             "torchcodec is installed and does not load",
             remedy="Run `reelseek doctor` for the cause, or pass backend='pyav' meanwhile",
             backend=NAME,
-            detail=_last_line(exc),
+            detail=printable(_last_line(exc)),
         ) from exc
     return VideoDecoder
 
