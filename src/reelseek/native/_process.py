@@ -96,13 +96,22 @@ def torch_is_imported(
     """
     setting = LinkerSetting(
         executable=facts.executable,
-        ld_library_path=tuple(ld_library_path),
+        ld_library_path=_that_exist(ld_library_path),
         ld_preload=facts.ld_preload,
     )
     started = simulate_start(setting)
     process = Process(setting, {}, started.faults)
     process = after_load(process, started, "the interpreter")
     return import_torch(facts, process) if with_torch else process
+
+
+def _that_exist(folders: Sequence[str]) -> tuple[str, ...]:
+    """Without folders that aren't there: asked for once, and not again for each library."""
+    return tuple(
+        folder
+        for folder in dict.fromkeys(folders)
+        if not os.path.isabs(folder) or "$" in folder or os.path.isdir(folder)
+    )
 
 
 def import_torch(facts: Facts, process: Process) -> Process:
