@@ -92,6 +92,13 @@ def test_processes_that_start_at_once_make_cut_copies_anew(tmp_path: Path) -> No
     assert len(_folders(cache)) == 1
 
 
+def test_mended_process_is_told_of_a_variable_without_effect(tmp_path: Path) -> None:
+    changed = "import os; os.environ['LD_LIBRARY_PATH'] = '/nowhere'"
+    code, said = _finish(_start(changed + SAYS_WHAT_IT_DID, tmp_path))
+    assert code == 0
+    assert said.startswith("False 0") or "no effect here" in said
+
+
 def test_activation_says_what_it_loaded(tmp_path: Path) -> None:
     code, said = _finish(_start(SAYS_WHAT_IT_DID, tmp_path))
     assert code == 0
@@ -103,6 +110,17 @@ def test_switch_turns_activation_off(tmp_path: Path) -> None:
     assert code == 0
     assert said.startswith("True 0 nothing: REELSEEK_ACTIVATE=0")
     assert not list(tmp_path.iterdir())
+
+
+def test_error_names_the_switch_and_the_cause(tmp_path: Path) -> None:
+    if _system_has_ffmpeg(tmp_path / "probe"):
+        pytest.skip("this system has an FFmpeg, so torchcodec loads without activation")
+    code, said = _finish(_start(READS_A_FRAME, tmp_path, REELSEEK_ACTIVATE="0"))
+    assert code == 1
+    error = said.splitlines()[-1]
+    assert "REELSEEK_ACTIVATE=0 turns off" in error
+    assert "cannot open shared object file" in error
+    assert "traceback]" not in error
 
 
 def test_missing_patchelf_is_named_with_the_command_that_installs_it(tmp_path: Path) -> None:

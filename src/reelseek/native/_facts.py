@@ -22,6 +22,10 @@ from reelseek.errors import BackendUnavailableError
 from reelseek.native._child import ChildError, run_child
 from reelseek.native._record import missing_files, normalized
 
+PATH_WAS_CHANGED = (
+    "LD_LIBRARY_PATH in os.environ isn't what this process was started with (importing cv2 "
+    "changes it too); that has no effect here, as the dynamic linker reads it at the start"
+)
 INTERPRETER_TIMEOUT_SECONDS = 3
 """For saying its version; one that takes longer is read from its folders."""
 MAX_METADATA_BYTES = 65536
@@ -78,7 +82,8 @@ class Facts:
     """LD_LIBRARY_PATH's entries as this process was started with, which is what the dynamic
     linker goes by."""
     path_was_changed_inside: bool
-    """Whether LD_LIBRARY_PATH was changed in ``os.environ`` since, which has no effect."""
+    """Whether LD_LIBRARY_PATH was changed in ``os.environ`` since, which has no effect. A package
+    may have done it: importing cv2 does."""
     ld_preload: tuple[str, ...]
     """LD_PRELOAD's entries as this process was started with."""
     missing_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
