@@ -34,6 +34,7 @@ LOAD_ORDER = ("avutil", "swresample", "swscale", "avcodec", "avformat", "avfilte
 
 HASHED_NAME = re.compile(r"lib(?P<name>[a-z]+)-[0-9a-f]{8}\.so\.(?P<major>\d+)[.\d]*")
 PREPARE_TIMEOUT_SECONDS = 120
+FOLDER_PREFIX = "ffmpeg-av"
 SIZES = "sizes.json"
 """In a folder of copies: each file's size in bytes, by its name."""
 MAX_SIZES_BYTES = 65536
@@ -126,7 +127,7 @@ def prepared_copies(source: Path, version: str, packages: Sequence[str] = ()) ->
     try:
         originals = _originals(source, version)
         key = _key(source, originals, version)
-        target = _cache_folder() / f"ffmpeg-{key}"
+        target = _cache_folder() / f"{FOLDER_PREFIX}{key}"
         _make_once(originals, source, target, packages)
     except (OSError, Timeout) as exc:
         raise WheelRefusedError(
@@ -136,6 +137,13 @@ def prepared_copies(source: Path, version: str, packages: Sequence[str] = ()) ->
             detail=str(exc),
         ) from exc
     return tuple(target / _soname(originals[name]) for name in LOAD_ORDER)
+
+
+def is_folder_of_copies(folder: str) -> bool:
+    """Whether copies of PyAV's FFmpeg lie in this folder, which only this machine has."""
+    return os.path.basename(folder).startswith(FOLDER_PREFIX) and os.path.isfile(
+        os.path.join(folder, SIZES)
+    )
 
 
 def _make_once(
@@ -189,7 +197,7 @@ def _cache_folder() -> Path:
 def _key(source: Path, originals: Mapping[str, Path], version: str) -> str:
     """Changes whenever the copies have to be made anew: other wheel, or other place."""
     names = "\n".join([str(source), *sorted(path.name for path in originals.values())])
-    return f"av{version}-{hashlib.sha256(os.fsencode(names)).hexdigest()[:12]}"
+    return f"{version}-{hashlib.sha256(os.fsencode(names)).hexdigest()[:12]}"
 
 
 def _originals(source: Path, version: str) -> dict[str, Path]:
