@@ -50,6 +50,18 @@ def test_debug_shows_the_traceback(reelseek_command: Run) -> None:
         assert "Traceback" in done.stderr
 
 
+@pytest.mark.parametrize("arguments", [["doctor", "--python", "/no"], ["--help"]])
+def test_output_that_cannot_be_written_is_one_line(arguments: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", "from reelseek.cli._main import main; main()", *arguments],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: the output can't be written: ")
+
+
 WITHOUT_NUMPY = """
 import sys
 
