@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -121,7 +122,8 @@ def _remarks(one: Examination) -> list[str]:
     facts, proof = one.facts, one.proof
     remarks = []
     if one.remedy.folders:
-        remarks.append("or: reelseek run -- python your_script.py")
+        other = "" if facts.is_this_process else f"--python {shlex.quote(facts.python)} "
+        remarks.append(f"or: reelseek run {other}-- python your_script.py")
         if facts.is_this_process and one.diagnosis.cause in (Cause.NO_FFMPEG, Cause.OTHER_FFMPEG):
             remarks.append(
                 f"reelseek.open_video would load this FFmpeg itself, but {SWITCH}=0 turns that off"

@@ -89,6 +89,12 @@ def find_remedy(
             )
             return Remedy(RemedyKind.UNKNOWN, note=note)
     command, note = _installation(facts, diagnosis, providers)
+    if " -m pip install " in command and _is_externally_managed(facts):
+        note = (
+            f"{note}. pip refuses this Python, which the system manages: use a venv".removeprefix(
+                ". "
+            )
+        )
     if command and diagnosis.also:
         note = f"{note}. Then run `reelseek doctor` again: {diagnosis.also[0]}".removeprefix(". ")
     return Remedy(RemedyKind.INSTALL if command else RemedyKind.UNKNOWN, command, note)
@@ -99,6 +105,13 @@ def _is_mended_by_a_path(facts: Facts, diagnosis: Diagnosis) -> bool:
     if diagnosis.cause is Cause.DAMAGED_FILE:
         return diagnosis.fault is not None and not _owner(facts, diagnosis.fault.path)
     return diagnosis.cause in MENDED_BY_A_PATH
+
+
+def _is_externally_managed(facts: Facts) -> bool:
+    """Whether pip refuses to install there (PyPA, "Externally Managed Environments")."""
+    line = ".".join(facts.python_version.split(".")[:2])
+    mark = os.path.join(facts.base_prefix, "lib", f"python{line}", "EXTERNALLY-MANAGED")
+    return facts.kind == "system" and os.path.isfile(mark)
 
 
 def export_line(folders: Sequence[str]) -> str:
