@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import inspect
 import pickle
 import re
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +18,18 @@ import reelseek
 from reelseek import errors
 from reelseek.errors import ReelseekError
 
-HEAVY = ("torch", "torchcodec", "torchvision", "av", "cv2", "decord", "typer", "rich", "pyarrow")
+HEAVY = (
+    "torch",
+    "torchcodec",
+    "torchvision",
+    "numpy",
+    "av",
+    "cv2",
+    "decord",
+    "typer",
+    "rich",
+    "pyarrow",
+)
 ALL_CLASSES = tuple(
     member
     for _name, member in inspect.getmembers(errors, inspect.isclass)
@@ -79,10 +93,34 @@ def test_import_is_light() -> None:
 
 
 def test_all_is_sorted_and_equals_the_public_names() -> None:
-    public = {
-        name
-        for name, member in vars(reelseek).items()
-        if not name.startswith("_") and not inspect.ismodule(member)
-    }
+    public = {name for name in reelseek._MODULES if not name.startswith("_")}
     assert reelseek.__all__ == sorted(reelseek.__all__)
     assert set(reelseek.__all__) == public
+
+
+def test_public_names_are_those_that_type_checkers_see() -> None:
+    source = Path(reelseek.__file__).read_text()
+    (block,) = (node for node in ast.parse(source).body if isinstance(node, ast.If))
+    seen = {
+        name.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+    assert seen == reelseek._MODULES
+
+
+def test_public_names_are_imported_at_their_first_use() -> None:
+    assert set(reelseek.__all__) <= set(dir(reelseek))
+    for name in reelseek.__all__:
+        assert getattr(reelseek, name) is getattr(import_module(reelseek._MODULES[name]), name)
+    with pytest.raises(AttributeError, match="'reelseek' has no attribute 'open_vide0'"):
+        reelseek.open_vide0  # noqa: B018
+
+
+def test_modules_are_reachable_without_importing_them() -> None:
+    code = "import reelseek; print(reelseek.errors.ReelseekError.__name__, reelseek.types.Frame)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "ReelseekError <class 'reelseek.types.Frame'>\n"

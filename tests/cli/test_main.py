@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import reelseek
 from tests.cli.conftest import Run
 
@@ -46,6 +48,50 @@ def test_debug_shows_the_traceback(reelseek_command: Run) -> None:
     for done in (option, variable):
         assert done.returncode == 1
         assert "Traceback" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["doctor", "--python", "/no"], ["--help"]])
+def test_output_that_cannot_be_written_is_one_line(arguments: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", "from reelseek.cli._main import main; main()", *arguments],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: the output can't be written: ")
+
+
+WITHOUT_NUMPY = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, *others):
+        if name.partition(".")[0] in ("numpy", "av", "torch", "pyarrow"):
+            raise ImportError(f"{name} is blocked")
+
+sys.meta_path.insert(0, Blocked())
+from reelseek.cli._main import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["doctor --no-prove", "doctor --json --no-prove", "run -- echo", "env --python /no"],
+)
+def test_loader_commands_need_no_numpy(arguments: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_NUMPY, *arguments.split()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode in (0, 1)
+    assert "blocked" not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout or done.returncode == 1
 
 
 def test_import_is_light() -> None:

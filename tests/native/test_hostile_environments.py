@@ -19,6 +19,7 @@ import pytest
 from reelseek.native._doctor import Examination, examine
 from reelseek.native._document import document
 from reelseek.native._facts import INTERPRETER_TIMEOUT_SECONDS
+from reelseek.native._judge import Cause
 from tests.native import chains
 from tests.native.chains import Environment
 
@@ -33,6 +34,18 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     libraries = chains.build_libraries(folder / "libraries")
     made = chains.make_environment(
         libraries, folder / "env", chains.interpreter(chains.THIS_PYTHON)
+    )
+    made.supply_npp()
+    return made
+
+
+@pytest.fixture(scope="module")
+def searching(environment: Environment) -> Environment:
+    """The same, whose libraries are only found by LD_LIBRARY_PATH."""
+    folder = environment.prefix.parent
+    python = chains.interpreter(chains.THIS_PYTHON)
+    made = chains.make_environment(
+        folder / "libraries", folder / "searching", python, has_rpath=False
     )
     made.supply_npp()
     return made
@@ -136,8 +149,83 @@ def test_torchcodec_library_that_is_no_library_is_named(restored: Environment, k
     path = restored.site_packages / "torchcodec" / "libtorchcodec_core7.so"
     _replace(path, HOSTILE[kind])
     found = examined(restored)
-    assert not found.is_well
-    assert "libtorchcodec_core7.so" in _words(found) or "FFmpeg" in _words(found)
+    assert found.diagnosis.cause is Cause.DAMAGED_FILE
+    assert str(path) in found.diagnosis.verdict
+    assert "--force-reinstall --no-deps torchcodec==" in found.remedy.command
+
+
+@pytest.mark.parametrize("kind", [kind for kind in HOSTILE if kind != "link to nothing"])
+@pytest.mark.parametrize("name", ["libavutil.so.59", "libavcodec.so.61"])
+def test_no_library_first_on_the_search_path_is_named_and_a_better_path_proposed(
+    searching: Environment, tmp_path: Path, name: str, kind: str
+) -> None:
+    _replace(tmp_path / name, HOSTILE[kind])
+    good = [str(searching.prefix / "lib"), str(searching.npp)]
+    search = [str(tmp_path), *good]
+    found = examine(str(searching.python), with_proof=False, ld_library_path=search)
+    assert str(tmp_path / name) in found.diagnosis.verdict
+    assert found.remedy.folders == (good[0],)
+    search = [*found.remedy.folders, *search]
+    found = examine(str(searching.python), with_proof=False, ld_library_path=search)
+    assert found.diagnosis.cause is Cause.OK
+
+
+LOST = {
+    "torchcodec": ["torchcodec/libtorchcodec_core7.so", "torchcodec/libtorchcodec_custom_ops7.so",
+                   "torchcodec/__init__.py", "torchcodec"],
+    "torch": ["torch/__init__.py", "torch/lib/libc10.so", "torch"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("package", "name"), [(one, name) for one in LOST for name in LOST[one]])
+def test_file_that_record_lists_and_is_not_there_is_named(
+    environment: Environment, tmp_path: Path, package: str, name: str
+) -> None:
+    site_packages = environment.site_packages
+    (info,) = site_packages.glob(f"{package}-*.dist-info")
+    listed = [*LOST[package][:-1], f"{info.name}/METADATA"]
+    (info / "RECORD").write_text("".join(f"{path},,\n" for path in listed))
+    ops = site_packages / "torchcodec" / "libtorchcodec_custom_ops7.so"
+    shutil.copy2(ops.with_name("libtorchcodec_core7.so"), ops)
+    (site_packages / name).rename(tmp_path / "lost")
+    try:
+        found = examined(environment)
+    finally:
+        (tmp_path / "lost").rename(site_packages / name)
+        (info / "RECORD").unlink()
+        ops.unlink()
+    assert found.diagnosis.cause is Cause.DAMAGED_FILE
+    assert f"is not a whole install: {site_packages / name}" in found.diagnosis.verdict
+    assert f"--force-reinstall --no-deps {package}==" in found.remedy.command
+    assert not found.remedy.folders
+
+
+def test_emptied_torch_is_no_whole_install(environment: Environment, tmp_path: Path) -> None:
+    torch = environment.site_packages / "torch"
+    torch.rename(tmp_path / "torch")
+    torch.mkdir()
+    try:
+        found = examined(environment)
+    finally:
+        torch.rmdir()
+        (tmp_path / "torch").rename(torch)
+    assert found.diagnosis.verdict.startswith("torch 2.")
+    assert "is not a whole install" in found.diagnosis.verdict
+    assert "--force-reinstall --no-deps torch==" in found.remedy.command
+
+
+def test_missing_library_of_an_ffmpeg_that_is_not_used_is_no_fault(
+    environment: Environment,
+) -> None:
+    (info,) = environment.site_packages.glob("torchcodec-*.dist-info")
+    (info / "RECORD").write_text("torchcodec/libtorchcodec_core8.so,,\n")
+    search = [str(environment.prefix / "lib"), str(environment.npp)]
+    try:
+        found = examine(str(environment.python), with_proof=False, ld_library_path=search)
+    finally:
+        (info / "RECORD").unlink()
+    assert found.diagnosis.cause is Cause.OK
+    assert [attempt.loads for attempt in found.attempts] == [False, True]
 
 
 @pytest.mark.parametrize("kind", HOSTILE)

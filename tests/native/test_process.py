@@ -21,6 +21,15 @@ def _majors(folder: Path, *names: str) -> tuple[int, ...]:
     return process.torchcodec_majors(replace(collect_facts(), packages={"torchcodec": str(folder)}))
 
 
+def test_folders_that_are_not_there_are_asked_for_once(tmp_path: Path) -> None:
+    there = str(tmp_path)
+    search = [f"/no/such/{number}" for number in range(6000)]
+    setting = process.torch_is_imported(
+        collect_facts(), ["", *search, there, "$ORIGIN", "relative", there], with_torch=False
+    ).setting
+    assert setting.ld_library_path == ("", there, "$ORIGIN", "relative")
+
+
 def test_highest_ffmpeg_major_is_tried_first(tmp_path: Path) -> None:
     names = [f"libtorchcodec_core{major}.so" for major in (4, 10, 7)]
     assert _majors(tmp_path, *names, "libtorchcodec_image.so") == (10, 7, 4)

@@ -235,3 +235,15 @@ def test_command_is_quoted_for_a_shell(facts: Facts) -> None:
     hard = replace(facts, python="/my env/it's/bin/python")
     command = installed(hard, Cause.CUDA_WHEEL).command
     assert command.startswith("'/my env/it'\"'\"'s/bin/python' -m pip ")
+
+
+def test_pip_for_a_python_that_the_system_manages_is_said_to_need_a_venv(tmp_path: Path) -> None:
+    folder = tmp_path / "lib" / "python3.11"
+    folder.mkdir(parents=True)
+    facts = replace(
+        collect_facts(), kind="system", base_prefix=str(tmp_path), python_version="3.11.7"
+    )
+    diagnosis = Diagnosis(Cause.NO_TORCH, "torch isn't installed")
+    assert "venv" not in find_remedy(facts, diagnosis, (), Providers(facts)).note
+    (folder / "EXTERNALLY-MANAGED").touch()
+    assert "use a venv" in find_remedy(facts, diagnosis, (), Providers(facts)).note

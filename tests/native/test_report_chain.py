@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -249,6 +250,33 @@ def test_old_libstdcxx_that_is_mapped_already_is_refused_with_the_command(
     assert f"{own.old}/libstdc++.so.6" in done.stderr
     assert "reelseek run -- " in done.stderr
     assert f"export LD_LIBRARY_PATH={own.prefix}/lib" in done.stderr
+
+
+def _lose(path: Path) -> None:
+    (info,) = path.parent.parent.glob("torchcodec-*.dist-info")
+    (info / "RECORD").write_text(f"torchcodec/{path.name},,\n")
+    path.unlink()
+
+
+def _cut(path: Path) -> None:
+    os.truncate(path, 5000)
+
+
+def _become_a_fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("damage", [_cut, _become_a_fifo, _lose])
+def test_damaged_torchcodec_is_refused_before_it_is_imported(
+    own: Environment, damage: Callable[[Path], None]
+) -> None:
+    own.supply_npp()
+    damage(own.site_packages / "torchcodec" / "libtorchcodec_core7.so")
+    done = activated(own)
+    assert done.returncode == 1, done.stderr
+    assert "libtorchcodec_core7.so" in done.stderr
+    assert "pip install --force-reinstall" in done.stderr
 
 
 def test_export_inside_python_is_pointed_out_as_having_no_effect(own: Environment) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,7 +29,7 @@ def patchelf_that(monkeypatch: pytest.MonkeyPatch, folder: Path, does: str) -> N
     program = folder / "patchelf"
     program.write_text(f"#!/bin/sh\n{does}\n")
     program.chmod(0o755)
-    monkeypatch.setattr(_wheel_ffmpeg, "_patchelf_program", lambda: str(program))
+    monkeypatch.setattr(_wheel_ffmpeg, "find_patchelf", lambda packages: str(program))
 
 
 def test_copies_have_their_usual_names_and_the_order_of_loading(
@@ -37,6 +39,59 @@ def test_copies_have_their_usual_names_and_the_order_of_loading(
     paths = prepare_wheel_ffmpeg(av_libs, "18.0")
     assert [path.name for path in paths] == [f"lib{name}.so.62" for name in LOAD_ORDER]
     assert all(path.is_file() for path in paths)
+
+
+def _cut(copy: Path) -> None:
+    os.truncate(copy, 3)
+
+
+def _become_a_folder(copy: Path) -> None:
+    copy.unlink()
+    copy.mkdir()
+
+
+def _become_a_fifo(copy: Path) -> None:
+    copy.unlink()
+    os.mkfifo(copy)
+
+
+@pytest.mark.parametrize("damage", [_cut, Path.unlink, _become_a_folder, _become_a_fifo])
+@pytest.mark.parametrize("name", ["libavcodec.so.62", "sizes.json"])
+def test_copies_that_are_not_whole_are_made_anew(
+    av_libs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    damage: Callable[[Path], None],
+) -> None:
+    patchelf_that(monkeypatch, tmp_path, "for last; do :; done; echo whole > $last")
+    made = prepare_wheel_ffmpeg(av_libs, "18.0")
+    damage(made[0].parent / name)
+    assert prepare_wheel_ffmpeg(av_libs, "18.0") == made
+    assert [path.read_text() for path in made] == ["whole\n"] * 7
+    assert sorted(path.name for path in made[0].parent.parent.iterdir() if path.is_dir()) == [
+        made[0].parent.name
+    ]
+
+
+def test_whole_copies_are_left_as_they_are(
+    av_libs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patchelf_that(monkeypatch, tmp_path, "exit 0")
+    made = prepare_wheel_ffmpeg(av_libs, "18.0")
+    patchelf_that(monkeypatch, tmp_path, "exit 1")
+    assert prepare_wheel_ffmpeg(av_libs, "18.0") == made
+
+
+def test_file_in_the_place_of_the_copies_gives_way(
+    av_libs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patchelf_that(monkeypatch, tmp_path, "exit 0")
+    made = prepare_wheel_ffmpeg(av_libs, "18.0")
+    shutil.rmtree(made[0].parent)
+    made[0].parent.touch()
+    assert prepare_wheel_ffmpeg(av_libs, "18.0") == made
+    assert all(path.is_file() for path in made)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -114,15 +115,20 @@ def _text(text: str, style: str = "") -> Text:
 
 
 def _remarks(one: Examination) -> list[str]:
+    from reelseek.native._activate import SWITCH, is_switched_off
+    from reelseek.native._facts import PATH_WAS_CHANGED
     from reelseek.native._judge import Cause
 
     facts, proof = one.facts, one.proof
     remarks = []
     if one.remedy.folders:
-        remarks.append("or: reelseek run -- python your_script.py")
+        other = "" if facts.is_this_process else f"--python {shlex.quote(facts.python)} "
+        remarks.append(f"or: reelseek run {other}-- python your_script.py")
         if facts.is_this_process and one.diagnosis.cause in (Cause.NO_FFMPEG, Cause.OTHER_FFMPEG):
             remarks.append(
-                "reelseek.open_video needs neither: it loads this FFmpeg itself, as does "
+                f"reelseek.open_video would load this FFmpeg itself, but {SWITCH}=0 turns that off"
+                if is_switched_off()
+                else "reelseek.open_video needs neither: it loads this FFmpeg itself, as does "
                 "reelseek.native.activate() before `import torchcodec`"
             )
     if one.remedy.note:
@@ -132,10 +138,7 @@ def _remarks(one: Examination) -> list[str]:
         remarks.append(f"proved{under}: a frame was decoded in {proof.seconds:.1f} s")
     remarks += [f"also: {text}" for text in one.diagnosis.also]
     if facts.path_was_changed_inside:
-        remarks.append(
-            "LD_LIBRARY_PATH was changed inside Python, which has no effect: the dynamic linker "
-            "reads it when the process starts"
-        )
+        remarks.append(PATH_WAS_CHANGED)
     if not facts.starts and facts.python_version:
         remarks.append(f"{facts.python} does not start; read from its folders")
     if one.diagnosis.noise:

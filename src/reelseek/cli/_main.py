@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import Annotated
@@ -88,7 +89,11 @@ def main() -> None:
             raise
         print(f"error: {' '.join(str(exc).split())}", file=sys.stderr)
         sys.exit(1)
-    except BrokenPipeError:
+    except OSError as exc:
+        if exc.errno not in (errno.ENOSPC, errno.EPIPE):
+            raise
+        if exc.errno == errno.ENOSPC:
+            print(f"error: the output can't be written: {exc}", file=sys.stderr)
         # The reader of a pipe (`| head`) has what it wanted; Python's last flush must not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

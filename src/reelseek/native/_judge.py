@@ -20,6 +20,7 @@ from reelseek.native._known import (
     known_torchcodec,
     package_of_library,
 )
+from reelseek.native._library_search import GOES_ON_AFTER
 from reelseek.native._linker import Fault, FaultKind
 from reelseek.native._printable import printable, printable_lines
 from reelseek.native._process import (
@@ -103,6 +104,10 @@ def judge(facts: Facts, process: Process, attempts: Sequence[Attempt]) -> Diagno
             Cause.DAMAGED_FILE, f"{name} has no library of its own: {path} is not a whole install"
         )
     works = next((attempt for attempt in attempts if attempt.loads), None)
+    damaged = damage(facts, attempts)
+    if damaged is not None:
+        attempt, fault = damaged
+        return Diagnosis(Cause.DAMAGED_FILE, _damaged(facts, fault), attempt, fault)
     if works is not None:
         where = works.path_of("libavcodec.so.") or "an unknown place"
         verdict = f"{name} loads, with FFmpeg {works.ffmpeg_major} ({where})"
@@ -118,6 +123,43 @@ def judge(facts: Facts, process: Process, attempts: Sequence[Attempt]) -> Diagno
     return Diagnosis(
         cause, verdict, nearest, fault, tuple(also)[:MAX_ALSO], _noise(attempts, nearest)
     )
+
+
+def damage(facts: Facts, attempts: Sequence[Attempt]) -> tuple[Attempt, Fault] | None:
+    """A file of torchcodec's own that is damaged, and the attempt that it is met in.
+
+    One that torchcodec meets before the FFmpeg that works counts: the process may end there. One
+    that is missing there does not, as torchcodec goes on to the next FFmpeg.
+    """
+    own = f"{facts.packages['torchcodec']}/"
+    missing = facts.missing_files.get("torchcodec", ())
+    works = any(attempt.loads for attempt in attempts)
+    found = (
+        (attempt, fault)
+        for attempt in attempts
+        for fault in attempt.faults
+        if fault.kind is FaultKind.UNREADABLE and fault.path.startswith(own)
+        if not (works and fault.path in missing)
+    )
+    return next(found, None)
+
+
+def lost_file(facts: Facts) -> Fault | None:
+    """A file without which no FFmpeg helps: torch's, or one of torchcodec's modules."""
+    torch = facts.missing_files.get("torch", ())
+    modules = (path for path in facts.missing_files.get("torchcodec", ()) if path.endswith(".py"))
+    path = next(iter((*torch, *modules)), "")
+    name = os.path.basename(path)
+    return Fault(FaultKind.UNREADABLE, name, path, chain=(name,)) if path else None
+
+
+def _damaged(facts: Facts, fault: Fault) -> str:
+    """The verdict on a file that is missing from a package, or is no library."""
+    for name, paths in facts.missing_files.items():
+        if fault.path in paths:
+            package = f"{name} {facts.versions.get(name, '')}".strip()
+            return f"{package} is not a whole install: {fault.path} is missing"
+    return describe(fault)
 
 
 _ORDER = tuple(Cause)
@@ -161,6 +203,9 @@ def _before_torchcodec(facts: Facts, process: Process) -> Diagnosis | None:
     packages = facts.packages
     if not facts.python_version:
         return Diagnosis(Cause.NO_INTERPRETER, f"{facts.python} is no Python that starts")
+    lost = lost_file(facts)
+    if lost is not None:
+        return Diagnosis(Cause.DAMAGED_FILE, _damaged(facts, lost), None, lost)
     if "torchcodec" not in packages:
         return Diagnosis(Cause.NO_TORCHCODEC, f"torchcodec isn't installed in {facts.prefix}")
     if "torch" not in packages:
@@ -198,6 +243,9 @@ def _cause_of(facts: Facts, process: Process, attempt: Attempt, fault: Fault) ->
 
 def _missing(facts: Facts, attempt: Attempt, fault: Fault) -> tuple[Cause, str]:
     name, library = torchcodec_name(facts), fault.library
+    blocked = _ends_the_search(facts, library)
+    if blocked:
+        return Cause.DAMAGED_FILE, f"{blocked} can't be opened, which ends the search for it there"
     if is_missing_ffmpeg(fault):
         return _no_ffmpeg(facts, attempt)
     is_of_torch = re.fullmatch(r"lib(torch|c10)\w*\.so", library)
@@ -216,6 +264,18 @@ def _missing(facts: Facts, attempt: Attempt, fault: Fault) -> tuple[Cause, str]:
     if library.startswith("libpython"):
         return Cause.NO_LIBPYTHON, f"{name} needs {library}, and it is not found"
     return Cause.NO_LIBRARY, f"{library} is not found{_for(fault)}"
+
+
+def _ends_the_search(facts: Facts, library: str) -> str:
+    """A file on LD_LIBRARY_PATH past which the linker does not look, as a link to itself is."""
+    for folder in dict.fromkeys(facts.ld_library_path):
+        path = os.path.join(folder, library)
+        try:
+            os.stat(path)
+        except OSError as exc:
+            if exc.errno not in GOES_ON_AFTER and os.path.lexists(path):
+                return path
+    return ""
 
 
 def _is_of_other_cuda(facts: Facts, fault: Fault) -> bool:

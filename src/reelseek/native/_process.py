@@ -96,13 +96,22 @@ def torch_is_imported(
     """
     setting = LinkerSetting(
         executable=facts.executable,
-        ld_library_path=tuple(ld_library_path),
+        ld_library_path=_that_exist(ld_library_path),
         ld_preload=facts.ld_preload,
     )
     started = simulate_start(setting)
     process = Process(setting, {}, started.faults)
     process = after_load(process, started, "the interpreter")
     return import_torch(facts, process) if with_torch else process
+
+
+def _that_exist(folders: Sequence[str]) -> tuple[str, ...]:
+    """Without folders that aren't there: asked for once, and not again for each library."""
+    return tuple(
+        folder
+        for folder in dict.fromkeys(folders)
+        if not os.path.isabs(folder) or "$" in folder or os.path.isdir(folder)
+    )
 
 
 def import_torch(facts: Facts, process: Process) -> Process:
@@ -125,9 +134,10 @@ def after_load(process: Process, result: LoadResult, what: str) -> Process:
 
 def torchcodec_majors(facts: Facts) -> tuple[int, ...]:
     """The FFmpeg majors that the installed torchcodec has libraries for, highest first."""
+    there = glob.glob(os.path.join(glob.escape(facts.packages["torchcodec"]), "lib*.so"))
     majors = {
         int(found[1])
-        for path in glob.glob(os.path.join(glob.escape(facts.packages["torchcodec"]), "lib*.so"))
+        for path in (*there, *facts.missing_files.get("torchcodec", ()))
         if (found := CORE_NAME.fullmatch(os.path.basename(path)))
     }
     return tuple(sorted(majors, reverse=True))
@@ -137,8 +147,8 @@ def try_major(facts: Facts, process: Process, major: int) -> Attempt:
     """Simulate what torchcodec does for one FFmpeg major."""
     results: list[LoadResult] = []
     faults: list[Fault] = []
-    for path in _torchcodec_files(facts.packages["torchcodec"], major):
-        result = simulate_load(path, process.setting)
+    for path in _torchcodec_files(facts, major):
+        result = _loaded(path, process)
         process = after_load(process, result, "torchcodec")
         results.append(result)
         known = {(fault.kind, fault.library, fault.version) for fault in faults}
@@ -148,6 +158,19 @@ def try_major(facts: Facts, process: Process, major: int) -> Attempt:
             if (fault.kind, fault.library, fault.version) not in known
         ]
     return Attempt(major, tuple(results), tuple(faults))
+
+
+def _loaded(path: str, process: Process) -> LoadResult:
+    """The load of one of torchcodec's own files; where it can't be opened, it is damaged."""
+    result = simulate_load(path, process.setting)
+    name = os.path.basename(path)
+    faults = tuple(
+        Fault(FaultKind.UNREADABLE, name, path, chain=(name,), detail="it can't be opened")
+        if fault.kind is FaultKind.NOT_FOUND and fault.library == path
+        else fault
+        for fault in result.faults
+    )
+    return replace(result, faults=faults)
 
 
 def try_all(facts: Facts, process: Process, *, check_symbols: bool = True) -> tuple[Attempt, ...]:
@@ -169,7 +192,7 @@ def with_symbols(facts: Facts, process: Process, attempt: Attempt) -> Attempt:
     Only names without a version are looked at: those with one are settled by the version needs.
     They are torch's and Python's, which is where a torchcodec of another torch fails.
     """
-    own = _torchcodec_files(facts.packages["torchcodec"], attempt.ffmpeg_major)
+    own = _torchcodec_files(facts, attempt.ffmpeg_major)
     missing = {name: path for path in own for name in _unversioned(path)}
     chain = {path: os.path.basename(path) for path in own}
     for path in _scope(facts, process, attempt, own):
@@ -226,12 +249,13 @@ def _torch_files(torch: str) -> list[str]:
     return [path for paths in found for path in paths]
 
 
-def _torchcodec_files(folder: str, major: int) -> tuple[str, ...]:
+def _torchcodec_files(facts: Facts, major: int) -> tuple[str, ...]:
     """The libraries of one FFmpeg major, in the order in which torchcodec loads them."""
+    folder, missing = facts.packages["torchcodec"], facts.missing_files.get("torchcodec", ())
     stems = ("core", "decoder", "custom_ops", "pybind_ops")
     paths = [os.path.join(folder, f"libtorchcodec_{stem}{major}.so") for stem in stems]
     paths.append(os.path.join(folder, "libtorchcodec_pybind_ops.so"))  # of every major, since 0.16
-    return tuple(path for path in paths if os.path.lexists(path))
+    return tuple(path for path in paths if path in missing or os.path.lexists(path))
 
 
 def _paths(result: LoadResult) -> list[str]:

@@ -101,14 +101,21 @@ def _steps(output: bytes) -> list[str]:
     return steps
 
 
+def first_reason(text: str) -> str:
+    """Of torchcodec's message, the first reason that is no probe for an FFmpeg, else the first."""
+    said: list[str] = re.findall(r"^(?:OSError|ImportError): (.+)", text, re.M)
+    reasons = [reason for reason in said if not reason.startswith("Could not load this library")]
+    real = [reason for reason in reasons if not re.match(r"lib(av|sw)\w+\.so", reason)]
+    return next(iter(real or reasons or said), "")
+
+
 def _last_word(done: Ended) -> str:
     """The line that says most: torchcodec's first reason, else the last line."""
     text = done.stderr.decode("utf-8", "replace")[-MAX_MESSAGE:]
-    reasons = re.findall(r"^(?:OSError|ImportError): (.+)", text, re.M)
-    real = [reason for reason in reasons if not re.match(r"lib(av|sw)\w+\.so", reason)]
+    reason = first_reason(text)
     lines = [line for line in text.splitlines() if line.strip()]
-    if real or reasons:
-        return str((real or reasons)[0])
+    if reason:
+        return reason
     if done.status < 0:
         return f"ended by signal {-done.status}"
     return lines[-1] if lines else f"exit status {done.status}"

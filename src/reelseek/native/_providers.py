@@ -23,6 +23,9 @@ from reelseek.native._wheel_ffmpeg import (
     wheel_ffmpeg_major,
 )
 
+MENDED_BY_ANOTHER = (FaultKind.NOT_FOUND, FaultKind.VERSION_NOT_DEFINED, FaultKind.UNREADABLE)
+"""Faults that another file of the library's name mends."""
+
 
 class Providers:
     """The folders of one environment and its machine that libraries can be taken from."""
@@ -47,7 +50,7 @@ class Providers:
         Where it can't be had, ``wheel_refusal`` and ``wheel_error`` say why.
         """
         try:
-            paths = prepared_copies(*self._wheel())
+            paths = prepared_copies(*self._wheel(), self._facts.site_packages)
         except WheelRefusedError as exc:
             self.wheel_refusal, self.wheel_error = exc.refusal, exc.error
             return False
@@ -76,10 +79,10 @@ class Providers:
         """The path of a library that mends the fault; empty where there is none.
 
         Args:
-            fault: A library that is missing, or lacks a version.
+            fault: A library that is missing, lacks a version, or is shadowed by a damaged one.
             but: Folders that are not to be looked into.
         """
-        if fault.kind not in (FaultKind.NOT_FOUND, FaultKind.VERSION_NOT_DEFINED):
+        if fault.kind not in MENDED_BY_ANOTHER:
             return ""
         for folder in self.folders:
             path = os.path.join(folder, fault.library)
@@ -91,8 +94,8 @@ class Providers:
         elf = _elf_of(path)
         if elf is None or (elf.machine, elf.bits) != self._machine:
             return False
-        is_only_missing = fault.kind is FaultKind.NOT_FOUND
-        return is_only_missing or fault.version in elf.version_definitions
+        needs_version = fault.kind is FaultKind.VERSION_NOT_DEFINED
+        return not needs_version or fault.version in elf.version_definitions
 
 
 def _other_wheel(majors: Sequence[int], options: str = "") -> str:

@@ -78,7 +78,7 @@ def find_remedy(
     """The remedy for a diagnosis."""
     if diagnosis.cause is Cause.OK:
         return Remedy(RemedyKind.NOTHING_NEEDED)
-    if diagnosis.cause in MENDED_BY_A_PATH and "torchcodec" in facts.packages:
+    if _is_mended_by_a_path(facts, diagnosis) and "torchcodec" in facts.packages:
         found = _search_path(facts, attempts, providers)
         if found is not None:
             return found
@@ -89,9 +89,29 @@ def find_remedy(
             )
             return Remedy(RemedyKind.UNKNOWN, note=note)
     command, note = _installation(facts, diagnosis, providers)
+    if " -m pip install " in command and _is_externally_managed(facts):
+        note = (
+            f"{note}. pip refuses this Python, which the system manages: use a venv".removeprefix(
+                ". "
+            )
+        )
     if command and diagnosis.also:
         note = f"{note}. Then run `reelseek doctor` again: {diagnosis.also[0]}".removeprefix(". ")
     return Remedy(RemedyKind.INSTALL if command else RemedyKind.UNKNOWN, command, note)
+
+
+def _is_mended_by_a_path(facts: Facts, diagnosis: Diagnosis) -> bool:
+    """Whether a search path can help; past a damaged file it does where no package owns it."""
+    if diagnosis.cause is Cause.DAMAGED_FILE:
+        return diagnosis.fault is not None and not _owner(facts, diagnosis.fault.path)
+    return diagnosis.cause in MENDED_BY_A_PATH
+
+
+def _is_externally_managed(facts: Facts) -> bool:
+    """Whether pip refuses to install there (PyPA, "Externally Managed Environments")."""
+    line = ".".join(facts.python_version.split(".")[:2])
+    mark = os.path.join(facts.base_prefix, "lib", f"python{line}", "EXTERNALLY-MANAGED")
+    return facts.kind == "system" and os.path.isfile(mark)
 
 
 def export_line(folders: Sequence[str]) -> str:
@@ -233,6 +253,8 @@ def _installation(facts: Facts, diagnosis: Diagnosis, providers: Providers) -> t
     if cause is Cause.NO_LIBPYTHON:
         return _libpython(facts, fault.library)
     if cause in (Cause.DAMAGED_FILE, Cause.WRONG_MACHINE):
+        if os.path.dirname(fault.path) in facts.ld_library_path:
+            return "", f"Take {os.path.dirname(fault.path)} off LD_LIBRARY_PATH"
         return _reinstall(facts, _owner(facts, fault.path))
     if cause is Cause.TORCH_FAILS:
         return _reinstall(facts, "torch")
@@ -296,6 +318,9 @@ def _libpython(facts: Facts, library: str) -> tuple[str, str]:
 
 def _owner(facts: Facts, path: str) -> str:
     """The package that a file belongs to."""
+    for name, paths in facts.missing_files.items():
+        if path in paths:
+            return name
     for name, folder in facts.packages.items():
         if path.startswith(f"{folder}/"):
             return name

