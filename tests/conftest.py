@@ -13,6 +13,7 @@ import pytest
 
 from tests import figures
 
+SEARCH_PATH = os.environ.get("LD_LIBRARY_PATH")
 REPOSITORY = Path(__file__).parent.parent
 REQUIRED = frozenset(filter(None, os.environ.get("REELSEEK_REQUIRE", "").split(",")))
 """Names of what must not be skipped: ``torch``, ``torchcodec``, ``decord``, ``opencv``,
@@ -50,6 +51,15 @@ def real_datasets() -> Path:
     if not folder.is_dir():
         skip_without("data", "no folder of real datasets beside this clone")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _search_path_of_the_start() -> None:
+    """OpenCV changes LD_LIBRARY_PATH when a test imports it, and other tests' processes get it."""
+    if SEARCH_PATH is None:
+        os.environ.pop("LD_LIBRARY_PATH", None)
+    else:
+        os.environ["LD_LIBRARY_PATH"] = SEARCH_PATH
 
 
 @pytest.fixture

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import warnings
 from collections.abc import Mapping
 from typing import ClassVar
 
 import pytest
 
+from reelseek.bench._torchvision_loading import import_peer
 from tests.conftest import skip_without
 from tests.video.contract import BackendContract
 
@@ -153,21 +152,6 @@ class TestTorchvision(BackendContract):
 
     @pytest.fixture(autouse=True)
     def _has_video_reader(self, _installed: None) -> None:
-        _define_operators_of_torchvision()
-        import torchvision.io
-
-        if not hasattr(torchvision.io, "VideoReader"):
+        io = import_peer("torchvision.io")  # its image extension warns that it doesn't load
+        if not hasattr(io, "VideoReader"):
             skip_without(self.name, "this torchvision has no video reader: 0.26 removed it")
-
-
-def _define_operators_of_torchvision() -> None:
-    """Stand in for the operators of torchvision's extension, which needs its own build of torch."""
-    import torch
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if not hasattr(torch.ops.torchvision, "nms"):
-            boxes = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
-            torch.library.define("torchvision::nms", boxes)
-            torch.library.define("torchvision::qnms", boxes)
-        importlib.import_module("torchvision")  # its image extension warns that it doesn't load

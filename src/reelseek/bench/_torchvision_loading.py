@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import warnings
 from typing import Any
 
@@ -24,6 +25,10 @@ def let_torchvision_load() -> None:
 
     if torch.version.cuda is not None:
         return
+    if "torchvision" not in sys.modules:
+        # What an import that failed has left behind belongs to a package that is gone.
+        for left in [name for name in sys.modules if name.startswith("torchvision.")]:
+            del sys.modules[left]
     for name, signature in OPERATORS.items():
         if not hasattr(torch.ops.torchvision, name):
             torch.library.define(f"torchvision::{name}", signature)
