@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from reelseek.bench._figure import new_figure
 from reelseek.bench._floor import NAME as FLOOR
 from reelseek.bench._report import note
 from reelseek.bench._timing import Timing, median, percentile
-from reelseek.errors import DependencyError
 
 LOG_FROM_RATIO = 25
 """The scale is logarithmic where the slowest takes this many times as long as the fastest."""
@@ -29,13 +29,6 @@ def seek_chart(timings: Sequence[Timing], title: str, measured: dict[str, Any], 
     Raises:
         DependencyError: matplotlib isn't installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as exc:
-        raise DependencyError(
-            "the chart needs matplotlib, which isn't installed",
-            remedy="Run `pip install 'reelseek[bench]'`",
-        ) from exc
     settings = measured["settings"]
     frames, cameras = len(settings["offsets"]), len(settings["cameras"])
     panels = [
@@ -45,7 +38,7 @@ def seek_chart(timings: Sequence[Timing], title: str, measured: dict[str, Any], 
     ]
     if cameras == 1:
         del panels[1]
-    figure = Figure(figsize=(5.2 * len(panels), 1.9 + 0.5 * len(timings)), layout="constrained")
+    figure = new_figure(5.2 * len(panels), 1.9 + 0.5 * len(timings))
     figure.suptitle(textwrap.fill(title, 50 * len(panels)), fontsize=11, fontweight="bold")
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for number, (axis, (label, name)) in enumerate(zip(axes, panels, strict=True)):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from reelseek.bench._explain import Explanation, Gop, summary
-from reelseek.errors import DependencyError
+from reelseek.bench._figure import new_figure
 from reelseek.index._gop import GopUnit, UnitKind
 
 MAX_GOPS = 4
@@ -39,20 +39,13 @@ def gop_chart(found: Explanation, path: Path) -> None:
     Raises:
         DependencyError: matplotlib isn't installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as exc:
-        raise DependencyError(
-            "the picture needs matplotlib, which isn't installed",
-            remedy="Run `pip install 'reelseek[bench]'`",
-        ) from exc
     windows = [_window(gop) for gop in found.gops[:MAX_GOPS]]
     spans = [_span(units) for units in windows]
     widest = max((end - start for start, end in spans), default=1)
     widest = max(widest, LEAST_FRAMES)
     heights = [_height(units, gop) for units, gop in zip(windows, found.gops, strict=False)]
     width = max(LEAST_INCHES, widest * INCHES_PER_FRAME + 0.8)
-    figure = Figure(figsize=(width, 1.5 + sum(heights)), layout="constrained")
+    figure = new_figure(width, 1.5 + sum(heights))
     figure.suptitle(
         "\n".join(textwrap.wrap(f"{Path(found.path).name}: {summary(found)}", int(width * 9.5))),
         fontsize=11,

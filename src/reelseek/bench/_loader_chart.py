@@ -6,8 +6,8 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reelseek.bench._figure import new_figure
 from reelseek.bench._loader_ways import OURS, OURS_BY_GOP
-from reelseek.errors import DependencyError
 
 if TYPE_CHECKING:
     from reelseek.bench.loader import LoaderBench, LoaderTiming
@@ -28,17 +28,10 @@ def loader_chart(measured: LoaderBench, document: dict[str, Any], path: Path) ->
     Raises:
         DependencyError: matplotlib isn't installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as exc:
-        raise DependencyError(
-            "the chart needs matplotlib, which isn't installed",
-            remedy="Run `pip install 'reelseek[bench]'`",
-        ) from exc
     from reelseek.bench.loader import headline
 
     timings = measured.timings
-    figure = Figure(figsize=(12, 1.9 + 0.55 * len(timings)), layout="constrained")
+    figure = new_figure(12, 1.9 + 0.55 * len(timings))
     figure.suptitle(textwrap.fill(headline(measured), 100), fontsize=11, fontweight="bold")
     speed, memory = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
     _draw_rates(speed, timings)

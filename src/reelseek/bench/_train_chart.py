@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reelseek.errors import DependencyError
+from reelseek.bench._figure import new_figure
 
 if TYPE_CHECKING:
     from reelseek.bench._train_steps import SetupTimes
@@ -30,14 +30,7 @@ def train_chart(setups: tuple[SetupTimes, ...], measured: dict[str, Any], path: 
     Raises:
         DependencyError: matplotlib isn't installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as exc:
-        raise DependencyError(
-            "the chart needs matplotlib, which isn't installed",
-            remedy="Run `pip install 'reelseek[bench]'`",
-        ) from exc
-    figure = Figure(figsize=(9, 1.9 + 0.55 * len(setups)), layout="constrained")
+    figure = new_figure(9, 1.9 + 0.55 * len(setups))
     axis = figure.subplots()
     longest = max((setup.step_ms or 0 for setup in setups), default=0) or 1
     for row, setup in enumerate(setups):
