@@ -9,11 +9,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reelseek.bitstream._bits import BitReader, nal_bits
-from reelseek.bitstream._nal import UNSAID, PlainPicture, plain_picture, read_colours
+from reelseek.bitstream._nal import UNSAID, PlainPicture, plain_picture, read_vui_colours
 
 NAL_IDR_SLICE = 5
 NAL_SPS, NAL_PPS, NAL_SPS_EXTENSION = 7, 8, 13
-EXTENDED_SAR = 255
+SLICES = frozenset(range(1, 6))
+ASIDES = frozenset({6, 9, 12})
+"""NAL units that say nothing to other pictures: further information, delimiters, filler data. All
+others (parameter sets, ends of sequences) do, so that their packets are never left out."""
 
 # 7.3.2.1.1: the profiles whose parameter sets carry chroma_format_idc and scaling matrices.
 HIGH_PROFILES = frozenset({100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135})
@@ -124,19 +127,10 @@ def _read_rest(
         crop = [bits.exp_golomb() for _ in range(4)] if bits.flag() else [0] * 4
         if not bits.flag():  # vui_parameters_present_flag
             return plain_picture(size, crop, (0, UNSAID)), None
-        picture = plain_picture(size, crop, _read_vui_colours(bits))
+        picture = plain_picture(size, crop, read_vui_colours(bits, if_unsaid=0))
         return picture, _read_vui_reorder_limit(bits)
     except EOFError:
         return picture, None
-
-
-def _read_vui_colours(bits: BitReader) -> tuple[int, int]:
-    """color_range and matrix_coefficients, E.1.1."""
-    if bits.flag() and bits.take(8) == EXTENDED_SAR:
-        bits.take(32)
-    if bits.flag():  # overscan_info_present_flag
-        bits.take(1)
-    return read_colours(bits) if bits.flag() else (0, UNSAID)
 
 
 def _read_vui_reorder_limit(bits: BitReader) -> int | None:

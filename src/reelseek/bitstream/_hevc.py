@@ -14,7 +14,7 @@ from reelseek.bitstream._nal import (
     UNSAID,
     PlainPicture,
     plain_picture,
-    read_colours,
+    read_vui_colours,
 )
 
 BLA_W_LP, BLA_N_LP = 16, 18
@@ -22,7 +22,12 @@ IDR_W_RADL, IDR_N_LP = 19, 20
 CRA_NUT = 21
 NAL_VPS, NAL_SPS, NAL_PPS = 32, 33, 34
 
-EXTENDED_SAR = 255
+SLICES = frozenset(range(32))
+ASIDES = frozenset({35, 38, 39, 40})
+"""NAL units that say nothing to other pictures: delimiters, filler data, further information."""
+NON_REFERENCE = frozenset(range(0, 10, 2))
+"""Sub-layer non-reference pictures among TRAIL, TSA, STSA, RADL and RASL, table 7-1."""
+RASL = frozenset({8, 9})
 MOST_SETS, MOST_REFERENCES, MOST_LONG_TERM = 64, 16, 32
 """Reference picture sets, pictures of one, and long-term pictures, at most (7.4.3.2, 7.4.8)."""
 
@@ -112,11 +117,7 @@ def _read_picture(
         bits.take(2)  # sps_temporal_mvp_enabled_flag, strong_intra_smoothing_enabled_flag
         if not bits.flag():  # vui_parameters_present_flag
             return plain_picture(size, crop, (LIMITED_RANGE, UNSAID))
-        if bits.flag() and bits.take(8) == EXTENDED_SAR:
-            bits.take(32)
-        if bits.flag():  # overscan_info_present_flag
-            bits.take(1)
-        colours = read_colours(bits) if bits.flag() else (LIMITED_RANGE, UNSAID)
+        colours = read_vui_colours(bits, if_unsaid=LIMITED_RANGE)
         has_chroma_places = bits.flag()
         if has_chroma_places:
             bits.exp_golomb()

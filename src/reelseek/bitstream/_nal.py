@@ -13,6 +13,7 @@ from reelseek.bitstream._bits import BitReader
 
 PARAMETER_SETS = {"h264": frozenset({7, 8, 13}), "hevc": frozenset({32, 33, 34})}
 """nal_unit_type of parameter sets."""
+EXTENDED_SAR = 255
 START_CODE = b"\0\0\0\1"
 MOST_UNITS = 1024
 """NAL units of a configuration record that are looked at: there are 96 sets at most."""
@@ -69,11 +70,21 @@ def plain_picture(
     return PlainPicture(width, height, *colours)
 
 
-def read_colours(bits: BitReader) -> tuple[int, int]:
-    """video_signal_type of the VUI parameters: color_range, and matrix_coefficients.
+def read_vui_colours(bits: BitReader, *, if_unsaid: int) -> tuple[int, int]:
+    """The beginning of the VUI parameters: color_range and matrix_coefficients.
 
     The same in H.264 E.1.1 and H.265 E.2.1.
+
+    Args:
+        bits: What follows vui_parameters_present_flag.
+        if_unsaid: The color_range that FFmpeg gives pictures of which nothing is said.
     """
+    if bits.flag() and bits.take(8) == EXTENDED_SAR:
+        bits.take(32)
+    if bits.flag():  # overscan_info_present_flag
+        bits.take(1)
+    if not bits.flag():  # video_signal_type_present_flag
+        return if_unsaid, UNSAID
     bits.take(3)  # video_format
     color_range = FULL_RANGE if bits.flag() else LIMITED_RANGE
     if not bits.flag():  # colour_description_present_flag

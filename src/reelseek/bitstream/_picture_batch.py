@@ -47,12 +47,10 @@ def _kinds(numbers: Iterable[int]) -> Truths:
     return table
 
 
-H264_SLICE, H264_ASIDE = _kinds(range(1, 6)), _kinds([6, 9, 12])
-HEVC_SLICE, HEVC_ASIDE = _kinds(range(32)), _kinds([35, 38, 39, 40])
-"""Asides say nothing to other pictures: delimiters, filler data, further information."""
-HEVC_NON_REFERENCE = _kinds(range(0, 10, 2))
-"""Sub-layer non-reference pictures among TRAIL, TSA, STSA, RADL and RASL, H.265 table 7-1."""
-HEVC_RASL = _kinds([8, 9])
+H264_SLICE, H264_ASIDE = _kinds(_h264.SLICES), _kinds(_h264.ASIDES)
+HEVC_SLICE, HEVC_ASIDE = _kinds(_hevc.SLICES), _kinds(_hevc.ASIDES)
+HEVC_NON_REFERENCE = _kinds(_hevc.NON_REFERENCE)
+HEVC_RASL = _kinds(_hevc.RASL)
 HEVC_IDR, HEVC_START = _kinds(_hevc.STARTS_WITHOUT_RASL), _kinds(_hevc.STARTS_DECODING)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from reelseek.bitstream import nal_format_of
 from reelseek.bitstream._av1_batch import Av1Frames, read_frames
 from reelseek.bitstream._mp4 import Edit, Movie, Mp4Error, VideoTrack, read_moov
+from reelseek.bitstream._nal import UNSAID
 from reelseek.bitstream._picture_batch import read_pictures
 from reelseek.index._packets import PacketLooks, Packets, packet_reader
 from reelseek.index._places import PacketPlaces
@@ -23,7 +24,7 @@ from reelseek.types import Orientation, StreamInfo
 CODECS = {"avc1": "h264", "hvc1": "hevc", "hev1": "hevc", "av01": "av1", "vp09": "vp9"}
 AV1_PIXEL_FORMATS = {(True, (1, 1)): "gray", (False, (1, 1)): "yuv420p",
                      (False, (1, 0)): "yuv422p", (False, (0, 0)): "yuv444p"}  # fmt: skip
-MATRIX_RGB, MATRIX_UNSAID = 0, 2
+MATRIX_RGB = 0
 DECODERS = {"av1": "libdav1d"}
 CONTAINER = "mov,mp4,m4a,3gp,3g2,mj2"
 """What FFmpeg calls it."""
@@ -247,7 +248,7 @@ def _says_colours(matrix: int, color_range: int, track: VideoTrack) -> bool:
     colours = track.colours
     if colours is None:
         return True
-    adds_matrix = matrix == MATRIX_UNSAID and colours.matrix != MATRIX_UNSAID
+    adds_matrix = matrix == UNSAID and colours.matrix != UNSAID
     return not adds_matrix and not (color_range == 0 and colours.is_full_range)
 
 

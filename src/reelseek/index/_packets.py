@@ -25,7 +25,7 @@ from reelseek.bitstream import (
 )
 from reelseek.bitstream._av1_batch import Av1Frames
 from reelseek.bitstream._h264 import NAL_IDR_SLICE
-from reelseek.bitstream._hevc import BLA_N_LP, BLA_W_LP, STARTS_DECODING, STARTS_WITHOUT_RASL
+from reelseek.bitstream._hevc import BLA_N_LP, BLA_W_LP, RASL, STARTS_DECODING, STARTS_WITHOUT_RASL
 from reelseek.bitstream._picture_batch import Pictures
 from reelseek.bitstream._pictures import (
     H264Order,
@@ -39,7 +39,6 @@ from reelseek.bitstream._pictures import (
 UNEVEN = "AV1 packets that don't show exactly one frame each"
 NO_ORDER = np.iinfo(np.int64).min
 """Stands for a place in display order that a packet doesn't say."""
-HEVC_RASL = frozenset({8, 9})
 HEVC_ENDS_SEQUENCE = frozenset({36, 37})
 
 
@@ -275,7 +274,7 @@ class _HevcReader:
         if starts:
             starts_anew = self._skips_leading or any(BLA_W_LP <= t <= BLA_N_LP for t in types)
             self._skips_leading = starts_anew and not types & STARTS_WITHOUT_RASL
-        if self._skips_leading and types & HEVC_RASL:
+        if self._skips_leading and types & RASL:
             doubts.add("leading pictures without their references")
         order = _order_of(self._order, units, doubts)
         if types & HEVC_ENDS_SEQUENCE:

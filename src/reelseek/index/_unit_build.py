@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reelseek.bitstream import iter_nal_heads, nal_format_of
+from reelseek.bitstream import _h264, _hevc, iter_nal_heads, nal_format_of
 from reelseek.bitstream._av1_batch import Av1Frames, read_frames
 from reelseek.bitstream._picture_batch import Pictures
 from reelseek.index._av1_units import Av1Units
@@ -19,12 +19,6 @@ from reelseek.index._units import Pruning, UnitFlag, UnitTable
 
 FED_BY_PACKET = frozenset({"h264", "hevc", "vp8", "vp9"})
 """Codecs that are decoded packet by packet."""
-HEVC_SLICE_TYPES = range(10)
-"""TRAIL, TSA, STSA, RADL, RASL; the even ones are sub-layer non-reference pictures."""
-H264_SLICES, H264_ASIDES = frozenset(range(1, 6)), frozenset({6, 9, 12})
-HEVC_SLICES, HEVC_ASIDES = frozenset(range(32)), frozenset({35, 38, 39, 40})
-"""NAL units that say nothing to other pictures: delimiters, filler data, supplemental information.
-All others (parameter sets, ends of sequences) do, so that their packets are never left out."""
 NONE: NDArray[np.int64] = np.empty(0, np.int64)
 
 
@@ -228,18 +222,18 @@ class _Picture(NamedTuple):
 def _look_at_h264(units: list[bytes]) -> _Picture:
     """nal_ref_idc 0 in every slice, H.264 7.4.1."""
     kinds = {unit[0] & 0x1F for unit in units}
-    tells_others = not kinds <= H264_SLICES | H264_ASIDES
-    is_referred_to = any(unit[0] & 0x60 for unit in units if unit[0] & 0x1F in H264_SLICES)
-    is_droppable = bool(kinds & H264_SLICES) and not is_referred_to and not tells_others
+    tells_others = not kinds <= _h264.SLICES | _h264.ASIDES
+    is_referred_to = any(unit[0] & 0x60 for unit in units if unit[0] & 0x1F in _h264.SLICES)
+    is_droppable = bool(kinds & _h264.SLICES) and not is_referred_to and not tells_others
     return _Picture(is_droppable, tells_others, 0)
 
 
 def _look_at_hevc(units: list[bytes]) -> _Picture:
     """Sub-layer non-reference pictures, H.265 7.4.2.2."""
     kinds = [((unit[0] >> 1) & 0x3F, (unit[1] & 7) - 1) for unit in units if len(unit) > 1]
-    slices = [(kind, layer) for kind, layer in kinds if kind in HEVC_SLICES]
-    tells_others = any(kind not in HEVC_SLICES | HEVC_ASIDES for kind, _layer in kinds)
-    is_non_reference = all(kind in HEVC_SLICE_TYPES and kind % 2 == 0 for kind, _layer in slices)
+    slices = [(kind, layer) for kind, layer in kinds if kind in _hevc.SLICES]
+    tells_others = any(kind not in _hevc.SLICES | _hevc.ASIDES for kind, _layer in kinds)
+    is_non_reference = all(kind in _hevc.NON_REFERENCE for kind, _layer in slices)
     return _Picture(
         bool(slices) and is_non_reference and not tells_others,
         tells_others,

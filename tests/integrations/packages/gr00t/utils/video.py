@@ -12,12 +12,14 @@ from typing import Any
 import av
 import numpy as np
 
+NO_OPTIONS: dict[str, Any] = {}
+
 
 def get_frames_by_indices(
     video_path: str,
     indices: Any,
     video_backend: str = "decord",
-    video_backend_kwargs: dict[str, Any] = {},  # noqa: B006
+    video_backend_kwargs: dict[str, Any] = NO_OPTIONS,
 ) -> Any:
     """Frames by number, (T, H, W, 3) uint8."""
     if video_backend == "decord":
@@ -31,7 +33,7 @@ def get_frames_by_timestamps(
     video_path: str,
     timestamps: Any,
     video_backend: str = "decord",
-    video_backend_kwargs: dict[str, Any] = {},  # noqa: B006
+    video_backend_kwargs: dict[str, Any] = NO_OPTIONS,
 ) -> Any:
     """Frames by time, (T, H, W, 3) uint8."""
     if video_backend == "decord":
@@ -47,7 +49,7 @@ def get_frames_by_timestamps(
 def get_all_frames(
     video_path: str,
     video_backend: str = "decord",
-    video_backend_kwargs: dict[str, Any] = {},  # noqa: B006
+    video_backend_kwargs: dict[str, Any] = NO_OPTIONS,
     resize_size: tuple[int, int] | None = None,
 ) -> Any:
     """Every frame, (N, H, W, 3) uint8."""
