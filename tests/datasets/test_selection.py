@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import reelseek
-from reelseek.datasets import _dataset
+from reelseek.datasets import _episode_videos
 from reelseek.errors import DatasetFormatError, DatasetNotFoundError, FeatureNotFoundError
 from tests.datasets.makers import SPEC, TASKS, TOP, WRIST, numbers, shown, v2_data, v2_video
 
@@ -47,7 +47,7 @@ def test_without_cameras_no_video_is_opened(root: Path, monkeypatch: pytest.Monk
     def refuse(*_arguments: Any, **_options: Any) -> Any:
         raise AssertionError("a video was opened")
 
-    monkeypatch.setattr(_dataset, "_open", refuse)
+    monkeypatch.setattr(_episode_videos, "_open", refuse)
     ds = reelseek.open_dataset(root, cameras=(), delta_indices={CAMERAS: [0, 1], "action": [0, 1]})
     assert [int(ds[index]["index"]) for index in range(len(ds))] == list(range(len(ds)))
     assert not any("images" in key for key in ds.get_batch([0, 9]))

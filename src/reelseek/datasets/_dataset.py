@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.datasets._deltas import Deltas
-from reelseek.datasets._frames import FrameRequest, KeptFrames, KnownFrames, plan_reads
+from reelseek.datasets._episode_videos import EpisodeVideos, VideoOptions
+from reelseek.datasets._frames import KeptFrames
 from reelseek.datasets._images import read_images
 from reelseek.datasets._keys import CameraKey, Keys, selected
 from reelseek.datasets._memory import NewPixels, new_pixels
@@ -23,18 +24,14 @@ from reelseek.datasets._records import DatasetInfo, Episode, Episodes, Feature, 
 from reelseek.datasets._rows import Rows, RowStore
 from reelseek.datasets._statistics import QUANTILES, Statistics, statistics_of
 from reelseek.datasets._values import Place, read_values, window_rows
-from reelseek.datasets._video_cache import VideoCache, max_open_videos
 from reelseek.errors import DependencyError, FeatureNotFoundError, SampleIndexError
 from reelseek.index import DatasetIndex
 from reelseek.types import Pixels
 from reelseek.video import Video
-from reelseek.video._open import open_with_tables
 
 Output = Literal["torch", "numpy"]
 Sample = dict[str, Any]
 
-SPANS_KEPT = 65536
-"""Episodes' places in videos that are remembered, over all cameras."""
 OWN_ROW = np.zeros(1, np.int64)
 """The offsets of a camera that has none."""
 
@@ -43,12 +40,12 @@ OWN_ROW = np.zeros(1, np.int64)
 class Options:
     """How samples are made."""
 
-    backend: str
     threads: int
+    """Files that are decoded at once."""
     output: Output
-    tolerance_seconds: float
-    max_open: int | None
-    device: str
+    """What samples hold."""
+    videos: VideoOptions
+    """How videos are read."""
 
 
 class Dataset:
@@ -86,10 +83,7 @@ class Dataset:
         unused -= {camera.camera for camera in sample_keys.cameras}
         self._rows = RowStore(layout, frozenset(unused))
         self.index = DatasetIndex(str(root))
-        self._videos = self._new_cache()
-        self._known = KnownFrames(options.tolerance_seconds)
-        # A path is made from a template and checked against the root: once is enough.
-        self._span_of = functools.lru_cache(SPANS_KEPT)(layout.video_of)
+        self._videos = EpisodeVideos(layout, self.index, info.fps, options.videos)
         self._pool = DecodePool(options.threads)
 
     @property
@@ -100,7 +94,7 @@ class Dataset:
     @property
     def device(self) -> str:
         """Where frames are decoded, and where cameras' tensors are."""
-        return self._options.device
+        return self._options.videos.device
 
     @property
     def output(self) -> Output:
@@ -224,9 +218,8 @@ class Dataset:
                 path=self.root,
             )
         place = self._places([index])[0]
-        request = self._request(key, place, place.window(np.fromiter(offsets, np.int64))[0])
-        video = self._videos.get(str(request.span.path))
-        frames = self._known.numbers(video, request, key.key)
+        rows = place.window(np.fromiter(offsets, np.int64))[0]
+        video, frames = self._videos.frames(key, place, rows)
         seconds = video.pts_seconds[frames]
         return Location(video.path, tuple(map(int, frames)), tuple(map(float, seconds)))
 
@@ -250,9 +243,8 @@ class Dataset:
         key = next(key for key in self.sample_keys.cameras if key.key == camera)
         places = self._places(indices)
         rows = window_rows(places, self._deltas.get(camera, OWN_ROW))[0]
-        request = self._request(key, places[0], rows.ravel())
-        video = self._videos.get(str(request.span.path))
-        return video, self._known.numbers(video, request, camera).reshape(rows.shape)
+        video, frames = self._videos.frames(key, places[0], rows.ravel())
+        return video, frames.reshape(rows.shape)
 
     def frame_bytes(self, camera: str) -> int:
         """The bytes of one decoded frame of a camera, as its first video says."""
@@ -271,9 +263,8 @@ class Dataset:
         if key is None:
             return samples[:0]
         place = self._places([index])[0]
-        request = self._request(key, place, np.arange(episode.length))
-        video = self._videos.get(str(request.span.path))
-        return samples[video.table.is_key[self._known.numbers(video, request, key.key)]]
+        video, frames = self._videos.frames(key, place, np.arange(episode.length))
+        return samples[video.table.is_key[frames]]
 
     def place_of(self, index: int) -> tuple[Episode, int]:
         """The episode that a sample belongs to, and its row there.
@@ -333,31 +324,14 @@ class Dataset:
         self._videos.close()
         self._pool.close()
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
-        del state["_videos"], state["_span_of"]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._videos = self._new_cache()
-        self._span_of = functools.lru_cache(SPANS_KEPT)(self.layout.video_of)
-
     def __repr__(self) -> str:
         return (
             f"Dataset({str(self.root)!r}, {self.info.version}, {len(self.positions)} episodes, "
             f"{len(self)} samples, cameras: {', '.join(self.cameras) or 'none'})"
         )
 
-    def _new_cache(self) -> VideoCache:
-        options = self._options
-        return VideoCache(
-            functools.partial(_open, self.index, backend=options.backend, device=options.device),
-            max_open_videos(options.max_open),
-        )
-
     def _new_pixels(self, shape: tuple[int, ...]) -> Pixels:
-        return new_pixels(shape, self._options.device)
+        return new_pixels(shape, self._options.videos.device)
 
     def _places(self, indices: Sequence[int] | NDArray[np.int64]) -> list[Place]:
         found = [self._find(index) for index in indices]
@@ -395,20 +369,7 @@ class Dataset:
         windows = window_rows(places, offsets)[0]
         if not camera.is_video:
             return read_images(camera.camera, camera.key, places, windows, self.root), []
-        requests = [
-            self._request(camera, place, rows) for place, rows in zip(places, windows, strict=True)
-        ]
-        return plan_reads(self._videos, requests, self._known, camera.key, new_pixels, kept)
-
-    def _request(self, camera: CameraKey, place: Place, rows: NDArray[np.int64]) -> FrameRequest:
-        return FrameRequest(
-            span=self._span_of(place.rows.position, camera.camera),
-            episode=place.rows.episode,
-            length=place.length,
-            rows=rows,
-            times=place.rows.times(self.fps),
-            fps=self.fps,
-        )
+        return self._videos.plan(camera, places, windows, new_pixels, kept)
 
     def _channels_first(self, pixels: Pixels, key: str) -> Any:
         """(B, T, H, W, C) as (B, T, C, H, W) of the same memory; without T for a plain key."""
@@ -422,11 +383,6 @@ class Dataset:
         if self._options.output == "numpy" or isinstance(values, list):
             return values
         return _tensor(values)
-
-
-def _open(index: DatasetIndex, path: str, *, backend: str, device: str) -> Video:
-    tables = index.lookup(path)
-    return open_with_tables(path, tables, backend=backend, device=device, threads=1)
 
 
 def _tensor(values: NDArray[Any]) -> Any:

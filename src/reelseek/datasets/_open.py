@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from reelseek.datasets._dataset import Dataset, Options, Output
 from reelseek.datasets._deltas import resolve_deltas
+from reelseek.datasets._episode_videos import VideoOptions
 from reelseek.datasets._files import MAX_COUNT
 from reelseek.datasets._info import read_info
 from reelseek.datasets._keys import Keys, Naming, gr00t_keys, lerobot_keys, selected
@@ -111,7 +112,9 @@ def open_dataset(
         sample_keys=chosen,
         deltas={key: value for key, value in deltas.items() if key not in left_out},
         positions=positions,
-        options=Options(backend, threads, output, tolerance_s, max_open_videos, device),
+        options=Options(
+            threads, output, VideoOptions(backend, device, tolerance_s, max_open_videos)
+        ),
     )
 
 
