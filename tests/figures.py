@@ -9,7 +9,7 @@ from typing import Any
 import reelseek
 
 compared: Counter[str] = Counter()
-"""(file, frame) pairs compared with the oracle, by backend."""
+"""(file, frame) pairs that were found equal to the oracle's, by backend; others fail a test."""
 refused: Counter[str] = Counter()
 """Files refused, by backend."""
 lines: list[str] = []
@@ -33,6 +33,6 @@ def comparisons() -> Iterator[str]:
     for name in reelseek.backend_names():
         if compared[name]:
             yield (
-                f"{name}: {compared[name]:,} (file, frame) pairs compared, "
-                f"{refused[name]} files refused, wrong 0"
+                f"{name}: {compared[name]:,} (file, frame) pairs equal to it, "
+                f"{refused[name]} files refused"
             )

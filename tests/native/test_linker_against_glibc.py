@@ -27,6 +27,7 @@ from reelseek.native._linker import (
     simulate_load,
     simulate_start,
 )
+from tests import figures
 from tests.conftest import needs, skip_without
 from tests.native import chains
 from tests.native.glibc import GlibcLoad, list_with_glibc, load_with_glibc
@@ -38,10 +39,10 @@ _compared: Counter[str] = Counter()
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _say_how_much_was_compared(request: pytest.FixtureRequest) -> Iterator[None]:
+def _say_how_much_was_compared() -> Iterator[None]:
     yield
-    with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-        print(f"\ncompared with glibc: {dict(_compared)}", end="")
+    counts = ", ".join(f"{count:,} {what}" for what, count in _compared.items())
+    figures.lines.append(f"emulated linker compared with glibc's: {counts}")
 
 
 def libraries_under(folder: Path) -> list[Path]:
