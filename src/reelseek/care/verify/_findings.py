@@ -63,7 +63,7 @@ class VerifyReport:
     findings: tuple[Finding, ...]
     """The worst first, then by code, path and episode."""
     num_files: int
-    """Videos and parquet files that were looked into, now or by a run that this one goes on from."""
+    """Videos and parquet files that were looked into, in this run or in one that it goes on from."""
     num_frames: int
     """Frames of the videos; at the level ``decode`` those that were decoded."""
     num_episodes: int

@@ -71,7 +71,7 @@ def _facts(path: Path, fps: float | None) -> Facts:
 
 
 def _kind(arrow_type: Any) -> str:
-    """``int``, ``float``, ``bool``, or ``other`` for texts and pictures; their elements' of vectors."""
+    """``int``, ``float`` or ``bool``, of a vector its elements'; ``other`` for all else."""
     import pyarrow as pa
 
     arrow_type = getattr(arrow_type, "storage_type", arrow_type)
