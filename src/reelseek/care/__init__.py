@@ -1,1 +1,1 @@
-"""Looking after whole datasets: finding what is wrong, re-encoding, and reports to look at."""
+"""Care for whole datasets: checking, re-encoding, and jobs over thousands of files."""
