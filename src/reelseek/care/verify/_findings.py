@@ -63,7 +63,9 @@ class VerifyReport:
     findings: tuple[Finding, ...]
     """The worst first, then by code, path and episode."""
     num_files: int
-    """Videos and parquet files that were looked into, in this run or in one that it goes on from."""
+    """Videos and parquet files that were looked into, now or earlier."""
+    num_kept: int
+    """Those that an earlier run had looked into, and that are unchanged since."""
     num_frames: int
     """Frames of the videos; at the level ``decode`` those that were decoded."""
     num_episodes: int
@@ -89,6 +91,7 @@ class VerifyReport:
             "is_sound": self.is_sound,
             "counts": {severity.value: self.count(severity) for severity in ORDER},
             "num_files": self.num_files,
+            "num_kept": self.num_kept,
             "num_frames": self.num_frames,
             "num_episodes": self.num_episodes,
             "seconds": self.seconds,
