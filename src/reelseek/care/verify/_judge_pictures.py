@@ -27,8 +27,9 @@ MOVED = 0.1
 """Share of its range in the dataset through which a number has to pass to have moved."""
 MOVING = 0.5
 """Share of the numbers that vary; more than that have to move."""
-REPEATED = 0.25
-"""Share of the frames during which the robot moves that are equal to the one before."""
+REPEATED = 0.4
+"""Share of the frames during which the robot moves that are equal to the one before: half of them
+are at half the rate. AV1 with a key frame every other frame makes a fifth of a slow robot's so."""
 FEWEST = 10
 """Frames on which such a share may rest."""
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from reelseek.bitstream import hevc_nal_types, iter_nals, nal_format_of
 from reelseek.bitstream._hevc import RASL
+from reelseek.care.verify._runs import runs_of
 from reelseek.datasets._files import LFS_START
 from reelseek.errors import CorruptVideoError, NotAVideoError, ReelseekError, VideoNotFoundError
 from reelseek.index import NO_PTS, FrameTable, index_tables
@@ -85,12 +86,6 @@ def times_of(facts: Facts) -> NDArray[np.float64] | None:
     numerator, denominator = facts["time_base"]
     seconds: NDArray[np.float64] = ticks.astype(np.float64) * numerator / denominator
     return seconds
-
-
-def runs_of(flags: NDArray[np.bool_]) -> list[list[int]]:
-    """The first and last place of each run of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
-    return [[int(first), int(end) - 1] for first, end in edges.reshape(-1, 2)]
 
 
 def _open_gop(path: str, table: FrameTable) -> list[int]:
