@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -81,6 +81,11 @@ class VerifyReport:
     def count(self, severity: Severity) -> int:
         """How many findings there are of a severity."""
         return sum(finding.severity is severity for finding in self.findings)
+
+    def without(self, codes: Collection[str]) -> VerifyReport:
+        """The same without the findings of some codes."""
+        left = tuple(finding for finding in self.findings if finding.code not in codes)
+        return dataclasses.replace(self, findings=left)
 
     def document(self) -> dict[str, Any]:
         """The report as JSON has it, with a schema name of its own."""

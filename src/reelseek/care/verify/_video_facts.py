@@ -124,8 +124,10 @@ def _refers_back(path: str, table: FrameTable, frames: NDArray[np.int64]) -> NDA
 
 def _fault(path: str, exc: ReelseekError) -> Facts:
     """Why a video can't be read, under the code that fits."""
-    what = exc.what + (f" ({exc.detail})" if exc.detail else "")
-    return {"code": _fault_code(path, exc), "what": what, "remedy": exc.remedy}
+    code = _fault_code(path, exc)
+    is_told = code in ("video-corrupt", "video-unreadable") and exc.detail
+    what = exc.what + (f" ({exc.detail})" if is_told else "")
+    return {"code": code, "what": what, "remedy": exc.remedy}
 
 
 def _fault_code(path: str, exc: ReelseekError) -> str:
