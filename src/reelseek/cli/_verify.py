@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reelseek.care.verify._findings import SCHEMA
+from reelseek.cli._executor import Where, takes_executor
 from reelseek.cli._options import listed
 
 if TYPE_CHECKING:
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
     from reelseek.care.verify import Finding, VerifyReport
 
+SCHEMA = "reelseek.verify/1"
 LEVELS = ("quick", "decode")
 EXAMPLES = 3
 """Places that a row of several findings names."""
 STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
 
 
+@takes_executor
 def verify(
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A dataset's folder.")],
+    where: Where,
     level: Annotated[
         str,
         typer.Option(metavar="quick|decode", help="decode also decodes every frame."),
     ] = "quick",
-    jobs: Annotated[
-        int, typer.Option(min=0, help="Processes; 0 takes one for each CPU.", show_default=False)
-    ] = 0,
     ignore: Annotated[
         str, typer.Option(metavar="CODES", help="Findings to leave out, with commas.")
     ] = "",
@@ -50,11 +50,10 @@ def verify(
 
     quick reads meta, the parquet columns and each video's index. decode also decodes all videos.
     A run that is stopped goes on where it was; after decode, the next one looks only into files
-    that were changed since.
+    that were changed since. With --executor slurm or ray a cluster's tasks do the work.
 
     Exit status 0 where nothing is an error (with --strict: or a warning), else 1.
     """
-    from reelseek.care.jobs import executor_from_options
     from reelseek.care.verify import Severity, verify_dataset
     from reelseek.cli._console import show, show_json
     from reelseek.cli._index import _bar
@@ -66,7 +65,7 @@ def verify(
         report = verify_dataset(
             dataset,
             level=level,  # type: ignore[arg-type]
-            executor=executor_from_options(jobs=jobs),
+            executor=where.make(),
             is_fresh=fresh,
             tell=tell,
         )

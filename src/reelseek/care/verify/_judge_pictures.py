@@ -136,7 +136,8 @@ def _repeated(
     """Look at a second at a time: of those in which the robot moves, how many frames repeat?"""
     equal = np.zeros(one.count, np.bool_)
     for first, last in _inside(decoded["equal"], one):
-        equal[first - one.first : last + 1 - one.first] = True
+        if not _overlaps(decoded["black"], first, last):
+            equal[first - one.first : last + 1 - one.first] = True
     if equal.sum() < REPEATED * FEWEST:
         return
     second = max(2, round(fps))

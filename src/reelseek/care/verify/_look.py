@@ -53,13 +53,16 @@ def look_into(
     Raises:
         ReelseekError: Another run is at work on the same, or the journal can't be written.
     """
-    arguments = {"root": str(root), "level": level, "fps": fps}
     looked = Looked()
     if executor is None:
         for count, path in enumerate(paths, 1):
-            looked.facts[path] = check_file(path, **arguments)  # type: ignore[arg-type]
+            try:
+                looked.facts[path] = check_file(path, root=str(root), level=level, fps=fps)
+            except Exception as exc:  # noqa: BLE001 - one file's fault, whatever it is, hides no other
+                looked.failures[path] = f"{type(exc).__name__}: {exc}"
             tell(count, len(paths))
         return looked
+    arguments = {"root": str(root), "level": level, "fps": fps}
     job = Job(NAME, FUNCTION, arguments, _items(root, paths), job_folder(root, f"{NAME}-{level}"))
     if is_fresh:
         discard_job(job)

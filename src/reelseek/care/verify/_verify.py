@@ -113,7 +113,7 @@ def _judged(meta: Meta, files: Files, facts: dict[str, dict[str, Any]]) -> Itera
         yield from judge_pictures(video, motion)
     if meta.info is not None:
         yield from judge_columns(meta.info, tables)
-        for camera in files.videos or {video.camera: {} for video in videos if video.camera}:
+        for camera in files.videos:
             feature = meta.info.features[camera]
             own = [video for video in videos if video.camera == camera]
             yield from judge_camera(feature, meta.info.fps, own)
