@@ -32,7 +32,7 @@ def executor_of(name: str, ray_address: str = "", **options: Any) -> Executor:
     """An executor that looks often."""
     if name == "local":
         return LocalExecutor(2)
-    options = {"tasks": 2, "poll_seconds": 0.1, "say": _say, **options}
+    options = {"tasks": 2, "poll_seconds": 0.1, "grace_seconds": 0.3, "say": _say, **options}
     if name == "slurm":
         return SlurmExecutor(ask_seconds=0.5, **options)
     return RayExecutor(ray_address, **options)

@@ -40,6 +40,8 @@ class RayExecutor:
     """Is told what a person should know."""
     poll_seconds: float = 1.0
     """Between two looks into the journal."""
+    grace_seconds: float = 3.0
+    """After a task has ended, its last results may take so long to be seen here."""
 
     def entries(self, work: Work) -> Iterator[Entry]:
         """Each item's entry, as they come. Stopped early, it cancels the tasks."""
@@ -47,7 +49,7 @@ class RayExecutor:
             tasks = _Tasks(worker, self, work)
             yield from Watch(
                 work, tasks, self.tasks or DEFAULT_TASKS, self.cpus, self.say,
-                self.poll_seconds, self.poll_seconds,
+                self.poll_seconds, self.poll_seconds, self.grace_seconds,
             ).entries()  # fmt: skip
 
     def logs(self, work: Work) -> str:
