@@ -29,8 +29,7 @@ class Clock:
 
     def seconds(self) -> NDArray[np.float64]:
         """(N,) when each frame appears, in seconds."""
-        ticks: NDArray[np.float64] = self.pts * float(self.time_base)
-        return ticks
+        return self.pts.astype(np.float64) * float(self.time_base)
 
     def span(self, start: int, length: int) -> tuple[float, float]:
         """When frame ``start`` appears, and when the frame after ``length`` of them does."""

@@ -74,7 +74,7 @@ def _delay(packets: list[Any], ranks: NDArray[np.int64]) -> int:
     delay too, without which its times would seem to be another's.
     """
     first = min(packet.pts for packet in packets)
-    said = sum(packet.dts is not None and packet.dts < first for packet in packets)
+    said: int = sum(packet.dts is not None and packet.dts < first for packet in packets)
     return max(said, int((np.arange(len(ranks)) - ranks).max()))
 
 

@@ -22,6 +22,8 @@ from reelseek.care.reencode._prove import prove
 from reelseek.care.reencode._source import Source
 from reelseek.index import FrameTable, index_video
 
+REENCODE_FILE, COPY_FILE = f"{__name__}:reencode_file", f"{__name__}:copy_file"
+"""The functions here, for a job."""
 DATASET, WORK, SPANS = "dataset", "work", "episodes.json"
 """In the partial folder: the new dataset, files being written, and where episodes begin."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -172,7 +173,7 @@ class _Turn:
         parts += [graph.add(name, "cclock_flip" if name == "transpose" else "")
                   for name in self._names]  # fmt: skip
         parts.append(graph.add("buffersink"))
-        for part, following in zip(parts, parts[1:], strict=False):
+        for part, following in itertools.pairwise(parts):
             part.link_to(following)
         graph.configure()
         return graph
