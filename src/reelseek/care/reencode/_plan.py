@@ -82,7 +82,8 @@ class Measured:
 
     def document(self) -> dict[str, Any]:
         """For JSON."""
-        return dataclasses.asdict(self)
+        options = None if self.encoding is None else self.encoding.command_options()
+        return {**dataclasses.asdict(self), "options": options}
 
 
 def plan_encodings(
@@ -133,6 +134,12 @@ def plan_encodings(
     total = sum(video.num_rows for video in videos)
     size = sum(video.num_bytes for video in videos)
     return tuple(trial.measured(total, size) for trial in trials)
+
+
+def balanced(measured: Sequence[Measured]) -> Measured:
+    """The encoding whose seek time squared times size is least: fast first, then small."""
+    encodings = [one for one in measured if one.encoding is not None]
+    return min(encodings, key=lambda one: one.seek_ms.median**2 * one.bytes_per_frame)
 
 
 @dataclass(frozen=True, slots=True)
