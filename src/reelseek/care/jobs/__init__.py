@@ -4,7 +4,9 @@ from reelseek.care.jobs._executor import Executor, executor_from_options
 from reelseek.care.jobs._folder import job_folder
 from reelseek.care.jobs._job import Item, Job, Outcome, Summary, stamp_of
 from reelseek.care.jobs._local import LocalExecutor
+from reelseek.care.jobs._ray import RayExecutor
 from reelseek.care.jobs._run import JobRun, discard_job, run_job
+from reelseek.care.jobs._slurm import SlurmExecutor
 
 __all__ = [
     "Executor",
@@ -13,6 +15,8 @@ __all__ = [
     "JobRun",
     "LocalExecutor",
     "Outcome",
+    "RayExecutor",
+    "SlurmExecutor",
     "Summary",
     "discard_job",
     "executor_from_options",

@@ -2,8 +2,9 @@
 
 A job's folder holds a folder for each identity (the function with its arguments), and there::
 
-    lock                 held by the driver, one at a time
-    results/RUN-SHARD.jsonl   appended to by one worker at a time, a line as each item ends
+    lock                      held by the driver, one at a time
+    results/RUN-PART.jsonl    a line as each item ends; each file has one writer at a time
+    runs/RUN/                 what a cluster's tasks were asked, and their logs
 
 A line holds a checksum: one that is cut short, or mixed with another, is no line.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -19,11 +21,12 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = "results"
+RUNS = "runs"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of the journal."""
+    """What became of an item."""
 
     key: str
     """The item's key."""
@@ -41,13 +44,27 @@ class Entry:
     """False for an error that another attempt may not meet."""
 
 
-def append(path: Path, entry: Entry) -> None:
-    """Write one line, and hand it to the file system, which a network's needs closing for."""
-    text = json.dumps(asdict(entry), separators=(",", ":"))
-    line = f'{{"crc":{zlib.crc32(text.encode())},"entry":{text}}}\n'
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An item that a task of a cluster begins with: what it is at when it is killed."""
+
+    key: str
+    """The item's key."""
+    part: str
+    """The task's part of the run."""
+
+
+_KINDS: dict[bytes, type[Entry | Begun]] = {b"entry": Entry, b"begun": Begun}
+_NAMES = {kind: name.decode() for name, kind in _KINDS.items()}
+
+
+def append(path: Path, line: Entry | Begun) -> None:
+    """Write one line, and close the file, at which a network's file system hands it on."""
+    text = json.dumps(asdict(line), separators=(",", ":"))
+    whole = f'{{"crc":{zlib.crc32(text.encode())},"{_NAMES[type(line)]}":{text}}}\n'
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     try:
-        data = line.encode()
+        data = whole.encode()
         while data:
             data = data[os.write(descriptor, data) :]
     finally:
@@ -65,34 +82,38 @@ class JournalReader:
     """Reads what was added to a folder of journal files since the last look."""
 
     def __init__(self, folder: Path) -> None:
+        self.begun: dict[str, str] = {}
+        """Which part began with an item last, by the item's key."""
         self._folder = folder
         self._read: dict[str, int] = {}
         """Bytes of each file that were read, up to the end of a line."""
 
     def new_entries(self) -> Iterator[Entry]:
-        """The lines that were added."""
+        """The entries that were added."""
         for path in sorted(self._folder.glob("*.jsonl")):
-            yield from self._of(path)
+            yield from self.entries_of(path)
 
-    def _of(self, path: Path) -> Iterator[Entry]:
-        name = path.name
+    def entries_of(self, path: Path) -> Iterator[Entry]:
+        """The entries that were added to one file."""
         with open(path, "rb") as file:
-            file.seek(self._read.get(name, 0))
+            file.seek(self._read.get(path.name, 0))
             for line in file:
                 if not line.endswith(b"\n"):  # is being written
                     return
-                self._read[name] = self._read.get(name, 0) + len(line)
-                entry = _entry_of(line)
-                if entry is not None:
-                    yield entry
+                self._read[path.name] = self._read.get(path.name, 0) + len(line)
+                found = _parsed(line)
+                if isinstance(found, Begun):
+                    self.begun[found.key] = found.part
+                elif found is not None:
+                    yield found
 
 
-def _entry_of(line: bytes) -> Entry | None:
-    try:
-        checksum, text = line.rstrip(b"\n").removeprefix(b'{"crc":').split(b',"entry":', 1)
-        text = text.removesuffix(b"}")
-        if int(checksum) != zlib.crc32(text):
-            return None
-        return Entry(**json.loads(text))
-    except (ValueError, TypeError):
+_LINE = re.compile(rb'{"crc":(\d+),"(entry|begun)":(.*)}\n')
+
+
+def _parsed(line: bytes) -> Entry | Begun | None:
+    """What a line says; None for one that isn't whole."""
+    found = _LINE.fullmatch(line)
+    if found is None or int(found[1]) != zlib.crc32(found[3]):
         return None
+    return _KINDS[found[2]](**json.loads(found[3]))

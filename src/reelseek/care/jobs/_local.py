@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reelseek.care.jobs._attempts import entries_of
+from reelseek.care.jobs._attempts import Attempts
 from reelseek.care.jobs._journal import Entry, append
 from reelseek.care.jobs._work import Work
 from reelseek.workers import num_cpus
@@ -20,13 +20,12 @@ class LocalExecutor:
 
     def entries(self, work: Work) -> Iterator[Entry]:
         """Each item's entry, as they come; the journal has it by then."""
-        job = work.job
         journal = work.results("local")
-        jobs = self.jobs or num_cpus()
-        for entry in entries_of(job.function, job.arguments, work.todo, work.run, jobs):
+        attempts = Attempts(work.job.function, dict(work.job.arguments), work.run)
+        for entry in attempts.entries(work.todo, self.jobs or num_cpus()):
             append(journal, entry)
             yield entry
 
-    def logs(self, work: Work) -> str:
-        """None: workers write to this process's stderr."""
+    def logs(self, _work: Work) -> str:
+        """None: the workers write to this process's stderr."""
         return ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reelseek.care.jobs._job import Item, Job
-from reelseek.care.jobs._journal import RESULTS, JournalReader
+from reelseek.care.jobs._journal import RESULTS, RUNS, JournalReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,11 @@ class Work:
     reader: JournalReader = field(compare=False)
     """The journal; what was there before is read already."""
 
-    def results(self, shard: str) -> Path:
+    def results(self, part: str) -> Path:
         """The journal file of a part of this run."""
-        return self.folder / RESULTS / f"{self.run}-{shard}.jsonl"
+        return self.folder / RESULTS / f"{self.run}-{part}.jsonl"
+
+    @property
+    def run_folder(self) -> Path:
+        """What a cluster's tasks are asked, and their logs; may not exist."""
+        return self.folder / RUNS / self.run
