@@ -16,10 +16,16 @@ from reelseek.types import Orientation
 if TYPE_CHECKING:
     import av
 
+UNSAID_MATRIX = 2
+"""H.273's number of a colour matrix that isn't said, which is read as BT.601's."""
 FULL_RANGE = "yuvj"
 """Pixel formats whose name says that they use all 256 levels; encoders take the plain name."""
 UNSAID_RANGE, LIMITED_RANGE, ALL_LEVELS = 0, 1, 2
 """FFmpeg's numbers of colour ranges. An unsaid one is read as limited."""
+
+
+FROM_RGB = {"dst_colorspace": "ITU601", "dst_color_range": "MPEG"}
+"""How RGB becomes YUV."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +42,10 @@ class Colours:
     def of(cls, picture: Any) -> Colours:
         """Of a decoded picture."""
         is_full = picture.format.name.startswith(FULL_RANGE)
+        is_rgb = picture.format.is_rgb  # and becomes YUV as FFmpeg makes it by default
         return cls(
-            range=ALL_LEVELS if is_full else int(picture.color_range),
-            matrix=int(picture.colorspace),
+            range=ALL_LEVELS if is_full else LIMITED_RANGE if is_rgb else int(picture.color_range),
+            matrix=UNSAID_MATRIX if is_rgb else int(picture.colorspace),
             primaries=int(picture.color_primaries),
             transfer=int(picture.color_trc),
         )
@@ -98,6 +105,7 @@ class Source:
                 height=height,
                 format=self.pixel_format,
                 interpolation=Interpolation.BICUBIC,
+                **(FROM_RGB if picture.format.is_rgb else {}),
             )
             prepared.pts, prepared.pict_type = number, 0  # the encoder chooses the types
             yield prepared
