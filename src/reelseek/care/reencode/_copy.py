@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from reelseek.bench._oracle import decode_all
 from reelseek.care.reencode._clock import Clock
+from reelseek.care.reencode._source import damaged
 from reelseek.errors import UnsupportedVideoError, VideoError
 from reelseek.index import FrameTable
 from reelseek.index._source import best_video_stream, open_container
@@ -94,7 +95,7 @@ def _proved(source: str, path: str, clock: Clock) -> FrameTable:
     table, before = decode_all(source)
     copied, after = decode_all(path)
     if len(before.digests) != len(table) or not before.is_sound.all():
-        _refuse(source, "it is damaged")
+        raise damaged(source, None, f"{int(before.is_sound.sum())} of {len(table)} frames decode")
     if not np.array_equal(before.digests, after.digests):
         _refuse(source, "its frames aren't the same in a new container")
     if not np.allclose(copied.pts_seconds(), clock.seconds(), rtol=0, atol=1e-9):

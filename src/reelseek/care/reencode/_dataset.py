@@ -28,6 +28,7 @@ MIN_PSNR_DB = 30.0
 """Below this a video differs visibly from its source."""
 WORST_BELOW_DB = 10.0
 """How much further than that a single frame may be."""
+COPY = "--copy"
 INFO = os.path.join("meta", "info.json")
 PROVENANCE = os.path.join("meta", "reelseek", "reencode.json")
 """What the new dataset's videos were made by."""
@@ -83,7 +84,7 @@ def reencode_dataset(
     others = other_files(source, [video.key for video in videos], follow_links=follow_links)
     settings = {
         "dataset": os.path.realpath(source),
-        "encoding": None if encoding is None else encoding.document(),
+        "options": COPY if encoding is None else encoding.command_options(),
         "version": reelseek.__version__,
     }
     with partial.opened(settings), closing(dataset):
@@ -168,7 +169,7 @@ class _Run:
         if not path.is_file() or path.stat().st_size != file.bytes_after:
             raise ReelseekError(
                 "the video was made, and isn't there any more as it was",
-                remedy=f"Run `rm -r {self.partial.path}`, and the same command again",
+                remedy=f"Run `{self.partial.removal}`, and the same command again",
                 path=path,
             )
         self._check_quality(file)
@@ -184,7 +185,7 @@ class _Run:
             f"encoded as {self.encoding}, its PSNR is {file.psnr_db:.1f} dB over all frames and "
             f"{file.worst_psnr_db:.1f} dB in frame {file.worst_frame}; the floor is {least:g} dB, "
             f"and {least_of_one:g} dB for one frame",
-            remedy=f"Run `rm -r {self.partial.path}`, and again with --crf {crf}; or accept it by "
+            remedy=f"Run `{self.partial.removal}`, and again with --crf {crf}; or accept it by "
             "--min-psnr",
             path=self.dataset.root / file.key,
         )

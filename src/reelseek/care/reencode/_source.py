@@ -24,7 +24,7 @@ UNSAID_RANGE, LIMITED_RANGE, ALL_LEVELS = 0, 1, 2
 """FFmpeg's numbers of colour ranges. An unsaid one is read as limited."""
 
 
-FROM_RGB = {"dst_colorspace": "ITU601", "dst_color_range": "MPEG"}
+FROM_RGB: dict[str, Any] = {"dst_colorspace": "ITU601", "dst_color_range": "MPEG"}
 """How RGB becomes YUV."""
 
 
@@ -72,6 +72,7 @@ class Source:
         self.table = table
         self.pixel_format = encoding.pixel_format
         self.size = encoding.size or (table.stream.width, table.stream.height)
+        self._is_scaled = encoding.size is not None
         try:
             check_size(self.size, encoding.pixel_format)
         except ValueError as exc:
@@ -79,7 +80,7 @@ class Source:
                 f"it can't be encoded at its {exc}", remedy="Choose a size by --size", path=path
             ) from exc
         if table.is_cut_short or table.is_damaged.any():
-            raise _damaged(path, None, "its bytes aren't all there, or aren't what was written")
+            raise damaged(path, None, "its bytes aren't all there, or aren't what was written")
 
     def frames(self, first: int = 0, count: int | None = None) -> Iterator[av.VideoFrame]:
         """Its frames in display order, with numbers from 0 as their times.
@@ -99,8 +100,10 @@ class Source:
         wanted = len(self.table) - first if count is None else count
         number = -1
         for number, picture in enumerate(decoded(self.path, self.table, first, wanted)):
+            upright = turn.apply(picture)
+            self._check_size(number, upright)
             prepared = reformatter.reformat(
-                turn.apply(picture),
+                upright,
                 width=width,
                 height=height,
                 format=self.pixel_format,
@@ -110,7 +113,17 @@ class Source:
             prepared.pts, prepared.pict_type = number, 0  # the encoder chooses the types
             yield prepared
         if number + 1 != wanted:
-            raise _damaged(self.path, None, f"{number + 1} frames come out of {wanted}")
+            raise damaged(self.path, None, f"{number + 1} frames come out of {wanted}")
+
+    def _check_size(self, number: int, picture: Any) -> None:
+        """Pictures of several sizes become one only where that was asked for."""
+        if not self._is_scaled and (picture.width, picture.height) != self.size:
+            raise UnsupportedVideoError(
+                f"its size changes on the way, to {picture.width}x{picture.height}",
+                remedy="Choose a size by --size",
+                path=self.path,
+                frame=number,
+            )
 
     def colours(self) -> Colours:
         """What its first frame says of its colours."""
@@ -136,13 +149,13 @@ def decoded(path: str, table: FrameTable, first: int, count: int) -> Iterator[av
                 if first and (picture.pts is None or picture.pts < table.pts[first]):
                     continue
                 if picture.is_corrupt:
-                    raise _damaged(path, first + number, "FFmpeg had to invent parts of it")
+                    raise damaged(path, first + number, "FFmpeg had to invent parts of it")
                 if number == count:
                     return
                 yield picture
                 number += 1
         except av.error.FFmpegError as exc:
-            raise _damaged(path, first + number, str(exc)) from exc
+            raise damaged(path, first + number, str(exc)) from exc
 
 
 class _Turn:
@@ -187,7 +200,8 @@ class _Turn:
         return graph
 
 
-def _damaged(path: str, frame: int | None, detail: str) -> CorruptVideoError:
+def damaged(path: str, frame: int | None, detail: str) -> CorruptVideoError:
+    """The error for a video that isn't whole."""
     return CorruptVideoError(
         "the video is damaged, and is not re-encoded: what is missing would be invented",
         remedy="Copy it again from its source, or leave the episode out",
