@@ -22,7 +22,6 @@ from reelseek.errors import (
     OutputError,
     QualityError,
     UnsafePathError,
-    UnsupportedVideoError,
 )
 from tests.care.reencode.conftest import AV1, INDEX, KINDS, Inline, contents
 from tests.corpus import clip_path
@@ -297,13 +296,3 @@ def test_no_video_that_is_no_mp4_is_written(tmp_path: Path) -> None:
         path.rename(path.with_suffix(".mkv"))
     with pytest.raises(OutputError, match=r"names them \.mkv"):
         reencode_dataset(root, tmp_path / "out", AV1)
-
-
-def test_copy_refuses_what_a_container_alone_cannot_keep(tmp_path: Path, inline: Inline) -> None:
-    from reelseek.care.reencode._file import copy_file
-
-    path = clip_path("trimmed.mp4")
-    (tmp_path / "episodes.json").write_text("{}")
-    with pytest.raises(UnsupportedVideoError, match="without --copy"):
-        copy_file(path.name, root=str(path.parent), partial=str(tmp_path), fps=30.0)
-    assert not list(tmp_path.glob("dataset/*")) and not list((tmp_path / "work").iterdir())

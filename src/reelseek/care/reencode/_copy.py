@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from reelseek.bench._oracle import decode_all
 from reelseek.care.reencode._clock import Clock
-from reelseek.care.reencode._source import damaged
+from reelseek.care.reencode._source import NOT_WHOLE, damaged
 from reelseek.errors import UnsupportedVideoError, VideoError
 from reelseek.index import FrameTable
 from reelseek.index._source import best_video_stream, open_container
@@ -36,6 +36,8 @@ def copy_stream(source: str, table: FrameTable, path: str, clock: Clock) -> Fram
     """
     import av
 
+    if table.is_cut_short or table.is_damaged.any():
+        raise damaged(source, None, NOT_WHOLE)
     try:
         with open_container(source) as old:
             stream = best_video_stream(old)

@@ -24,6 +24,7 @@ UNSAID_RANGE, LIMITED_RANGE, ALL_LEVELS = 0, 1, 2
 """FFmpeg's numbers of colour ranges. An unsaid one is read as limited."""
 
 
+NOT_WHOLE = "its bytes aren't all there, or aren't what was written"
 FROM_RGB: dict[str, Any] = {"dst_colorspace": "ITU601", "dst_color_range": "MPEG"}
 """How RGB becomes YUV."""
 
@@ -80,7 +81,7 @@ class Source:
                 f"it can't be encoded at its {exc}", remedy="Choose a size by --size", path=path
             ) from exc
         if table.is_cut_short or table.is_damaged.any():
-            raise damaged(path, None, "its bytes aren't all there, or aren't what was written")
+            raise damaged(path, None, NOT_WHOLE)
 
     def frames(self, first: int = 0, count: int | None = None) -> Iterator[av.VideoFrame]:
         """Its frames in display order, with numbers from 0 as their times.
