@@ -14,7 +14,7 @@ import typer
 from reelseek.cli._executor import Where, takes_executor
 
 if TYPE_CHECKING:
-    from reelseek.care.reencode import Encoding, Measured, ReencodeReport
+    from reelseek.care.reencode import Encoding, Measured, ReencodeReport, Spread
 
 PLAN_SCHEMA = "reelseek.reencode.plan/1"
 PLAN_PANEL = "With --plan"
@@ -147,23 +147,8 @@ def _size(text: str) -> tuple[int, int] | None:
 def _rendered(report: ReencodeReport) -> Iterator[Any]:
     from rich.text import Text
 
-    from reelseek.cli._console import new_table
-    from reelseek.cli._info import size_text
-
     if report.files:
-        table = new_table()
-        for header in ("", "videos", "bytes a frame", "key frame every", "PSNR, dB"):
-            table.add_column(header, justify="right" if header else "left", no_wrap=True)
-        count, keys = report.num_frames, sum(file.num_key_frames for file in report.files)
-        table.add_row(
-            "before", size_text(report.bytes_before), f"{report.bytes_before / count:.0f}", "", ""
-        )
-        table.add_row(
-            "after", size_text(report.bytes_after), f"{report.bytes_after / count:.0f}",
-            f"{count / max(keys, 1):.1f} frames",
-            "same frames" if report.psnr_db is None else f"{report.psnr_db:.1f}",
-        )  # fmt: skip
-        yield table
+        yield _table(report)
         yield Text(_proof_line(report))
     notes = [(file.key, file.note) for file in report.files if file.note]
     yield from _lines("note", notes, "yellow")
@@ -174,6 +159,34 @@ def _rendered(report: ReencodeReport) -> Iterator[Any]:
         yield Text(text + "mend them and run the same command again", style="bold red")
     else:
         yield Text(f"written: {report.out}", style="bold green")
+
+
+def _table(report: ReencodeReport) -> Any:
+    """Before and after."""
+    from reelseek.cli._console import new_table
+    from reelseek.cli._info import size_text
+
+    table = new_table()
+    for header in ("", "videos", "bytes a frame", "key frame every", "2 frames, ms (quartiles)",
+                   "PSNR, dB"):  # fmt: skip
+        table.add_column(header, justify="right" if header else "left", no_wrap=True)
+    count, psnr = report.num_frames, report.psnr_db
+    before = sum(file.num_key_frames_before for file in report.files)
+    after = sum(file.num_key_frames for file in report.files)
+    for name, size, keys, seek, quality in (
+        ("before", report.bytes_before, before, report.seek_ms_before, ""),
+        ("after", report.bytes_after, after, report.seek_ms_after,
+         "the same frames" if psnr is None else f"{psnr:.1f}"),
+    ):  # fmt: skip
+        table.add_row(
+            name, size_text(size), f"{size / count:.0f}", f"{count / max(keys, 1):.1f} frames",
+            "" if seek is None else _quartiles(seek), quality,
+        )  # fmt: skip
+    return table
+
+
+def _quartiles(spread: Spread) -> str:
+    return f"{spread.median:.2f} ({spread.lower:.2f}-{spread.upper:.2f})"
 
 
 def _proof_line(report: ReencodeReport) -> str:
@@ -239,12 +252,11 @@ def _plan_rendered(dataset: Path, measured: Sequence[Measured], best: Measured) 
         table.add_column(header, justify="right" if header else "left", no_wrap=True)
     table.add_column("options")
     for one in measured:
-        seek, options = one.seek_ms, one.encoding.command_options() if one.encoding else ""
+        options = one.encoding.command_options() if one.encoding else ""
         table.add_row(
             "as it is" if one.encoding is None else str(one.encoding),
             f"{one.bytes_per_frame:.0f}", size_text(one.dataset_bytes),
-            f"{seek.median:.2f} ({seek.lower:.2f}-{seek.upper:.2f})",
-            *_cells(one), options, style="bold" if one is best else "",
+            _quartiles(one.seek_ms), *_cells(one), options, style="bold" if one is best else "",
         )  # fmt: skip
     yield table
     yield Text(

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import reelseek
 from reelseek.care.jobs import Executor, Item, Job, executor_from_options, run_job, stamp_of
 from reelseek.care.reencode._encoding import Encoding
@@ -18,6 +20,7 @@ from reelseek.care.reencode._meta import new_info, write_episode_times, write_js
 from reelseek.care.reencode._partial import Partial, check_place, check_room
 from reelseek.care.reencode._report import Failure, FileReport, ReencodeReport
 from reelseek.care.reencode._sample import estimated_bytes
+from reelseek.care.reencode._seek import Spread, Stretch, time_in_turn
 from reelseek.care.reencode._tree import OtherFile, copy_other, drop_others, other_files
 from reelseek.care.reencode._videos import DatasetVideo, videos_of
 from reelseek.datasets import Dataset, open_dataset
@@ -26,6 +29,8 @@ from reelseek.index import build_index
 
 MIN_PSNR_DB = 30.0
 """Below this a video differs visibly from its source."""
+SEEK_FILES, SEEK_READS = 3, 15
+"""Videos whose random reads are timed at the end, and reads of each."""
 WORST_BELOW_DB = 10.0
 """How much further than that a single frame may be."""
 COPY = "--copy"
@@ -116,7 +121,7 @@ class _Run:
         if self.failures:
             return self._report(started)
         self._write_meta()
-        report = self._report(started)
+        report = self._report(started, *self._seek_times())
         self._write_provenance(report)
         self.partial.publish(report)
         return report
@@ -224,7 +229,23 @@ class _Run:
             self.partial.work,
         )
 
-    def _report(self, started: float) -> ReencodeReport:
+    def _seek_times(self) -> tuple[Spread, Spread]:
+        """What random reads cost in a few of the videos, before and after."""
+        before: list[float] = []
+        after: list[float] = []
+        rng = np.random.default_rng(0)
+        places = np.linspace(0, len(self.videos) - 1, min(SEEK_FILES, len(self.videos)))
+        for place in dict.fromkeys(places.astype(int).tolist()):
+            key = self.videos[place].key
+            pair = [Stretch(folder / key) for folder in (self.dataset.root, self.partial.dataset)]
+            times = time_in_turn(pair, self.files[key].num_frames, SEEK_READS, rng)
+            before += times[0]
+            after += times[1]
+        return Spread.of(before), Spread.of(after)
+
+    def _report(
+        self, started: float, before: Spread | None = None, after: Spread | None = None
+    ) -> ReencodeReport:
         return ReencodeReport(
             root=str(self.dataset.root),
             out=str(self.partial.out),
@@ -232,5 +253,7 @@ class _Run:
             files=tuple(self.files[key] for key in sorted(self.files)),
             failures=tuple(sorted(self.failures, key=lambda failure: failure.key)),
             num_other_files=len(self.others),
+            seek_ms_before=before,
+            seek_ms_after=after,
             seconds=time.monotonic() - started,
         )
