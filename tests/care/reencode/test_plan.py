@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from reelseek.care.reencode import Encoding, Measured, plan_encodings
 from reelseek.care.reencode._compare import MOST_DB, Likeness, compare, psnr_db, quality_of
 from reelseek.care.reencode._plan import balanced
-from tests.conftest import needs
+from tests.conftest import needs, skip_without
 
 ENCODINGS = (Encoding("h264", 2, 10, "veryfast"), Encoding("h264", None, 40, "veryfast"))
 
@@ -49,18 +51,50 @@ def test_chart_is_a_picture(measured: Sequence[Measured], tmp_path: Path) -> Non
     assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_psnr_and_ssim_are_those_of_the_definition() -> None:
+def _noisy_frames() -> Iterator[tuple[Any, Any]]:
+    """Two frames, one with noise, and two equal ones."""
     import av
 
     rng = np.random.default_rng(0)
-    one = rng.integers(0, 256, (96, 64), np.uint8)
-    other = np.clip(one.astype(int) + rng.integers(-9, 10, one.shape), 0, 255).astype(np.uint8)
-    frames = [av.VideoFrame.from_ndarray(picture, format="yuv420p") for picture in (one, other)]
-    copies = [av.VideoFrame.from_ndarray(one, format="yuv420p") for _ in range(2)]
-    different, same = compare([(frames[1], frames[0]), (copies[0], copies[1])])
-    mse = float(np.mean((one.astype(float) - other) ** 2))
-    assert different.mse == pytest.approx(mse, rel=1e-3) and different.ssim < 1
+    one = rng.integers(40, 200, (96, 64), np.uint8)
+    other = (one + rng.integers(-9, 10, one.shape)).astype(np.uint8)
+    for pair in ((other, one), (one, one)):
+        frames = [av.VideoFrame.from_ndarray(picture, format="yuv420p") for picture in pair]
+        yield frames[0], frames[1]
+
+
+def test_psnr_and_ssim_are_those_of_ffmpegs_filters() -> None:
+    import av
+
+    (frame, reference), _same = _noisy_frames()
+    if not hasattr(frame, "metadata"):
+        skip_without("pyav18", "this PyAV doesn't give a frame's metadata, where filters write")
+    found: dict[str, str] = {}
+    for name in ("psnr", "ssim"):
+        graph = av.filter.Graph()
+        inputs = [
+            graph.add_buffer(width=64, height=64, format=frame.format, time_base=Fraction(1))
+            for _ in range(2)
+        ]
+        measure, sink = graph.add(name), graph.add("buffersink")
+        for number, (source, picture) in enumerate(zip(inputs, (frame, reference), strict=True)):
+            source.link_to(measure, 0, number)
+            picture.pts, picture.time_base = 0, Fraction(1)
+        measure.link_to(sink)
+        graph.configure()
+        for source, picture in zip(inputs, (frame, reference), strict=True):
+            source.push(picture)
+            source.push(None)
+        found |= sink.pull().metadata
+    (likeness,) = compare([(frame, reference)], ssim_every=1)
+    assert likeness.mse == pytest.approx(float(found["lavfi.psnr.mse_avg"]), abs=0.006)
+    assert likeness.ssim == pytest.approx(float(found["lavfi.ssim.All"]), abs=2e-5)
+
+
+def test_quality_is_of_all_frames_and_of_the_worst() -> None:
+    different, same = compare(_noisy_frames(), ssim_every=1)
     assert same == Likeness(0.0, 1.0)
-    assert psnr_db(mse) == pytest.approx(10 * np.log10(255**2 / mse))
+    quality = quality_of([same, different])
+    assert quality.worst_frame == 1
+    assert quality.worst_psnr_db == psnr_db(different.mse) < quality.psnr_db < MOST_DB
     assert psnr_db(0.0) == MOST_DB
-    assert quality_of([same, different]).worst_frame == 1

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 LEAST_CLIPS = 3
 MOST_CLIPS = 8
+SSIM_EVERY = 5
+"""Frames of which one has its SSIM computed."""
 MOST_CLIP_BYTES = 1 << 28
 """What the frames of one clip may take in memory."""
 Tell = Callable[[int, int], None]
@@ -212,7 +214,7 @@ def _encode(
         table = index_video(str(path))
         trial.num_keys += int(table.is_key.sum())
         trial.num_frames += len(frames)
-        trial.likenesses += compare(_pairs(path, table, frames))
+        trial.likenesses += compare(_pairs(path, table, frames), ssim_every=SSIM_EVERY)
         trial.files.append(path)
         steps.next()
 
