@@ -21,6 +21,7 @@ from reelseek.care.reencode._partial import Partial, check_place, check_room
 from reelseek.care.reencode._report import Failure, FileReport, ReencodeReport
 from reelseek.care.reencode._sample import estimated_bytes
 from reelseek.care.reencode._seek import Spread, Stretch, time_in_turn
+from reelseek.care.reencode._source import check_pyav
 from reelseek.care.reencode._tree import OtherFile, copy_other, drop_others, other_files
 from reelseek.care.reencode._videos import DatasetVideo, videos_of
 from reelseek.datasets import Dataset, open_dataset
@@ -75,7 +76,9 @@ def reencode_dataset(
         OutputError: OUT exists, or has no room, or is in the dataset or the reverse.
         QualityError: A video's PSNR is below the floor.
         DatasetError: The dataset can't be read, or is incomplete.
+        DependencyError: PyAV is older than 17.
     """
+    check_pyav()
     started = time.monotonic()
     source, target = Path(os.path.abspath(root)), Path(os.path.abspath(out))
     partial = Partial(target)

@@ -17,7 +17,7 @@ from reelseek.care.reencode._compare import Likeness, compare, quality_of
 from reelseek.care.reencode._encoding import DEFAULT_ENCODINGS, Encoding
 from reelseek.care.reencode._sample import encode_clip
 from reelseek.care.reencode._seek import Spread, Stretch, time_in_turn
-from reelseek.care.reencode._source import Source, decoded
+from reelseek.care.reencode._source import Source, check_pyav, decoded
 from reelseek.care.reencode._videos import DatasetVideo, videos_of
 from reelseek.datasets import Dataset, open_dataset
 from reelseek.errors import DatasetError
@@ -95,7 +95,9 @@ def plan_encodings(
 
     Raises:
         DatasetError: The dataset can't be read, or has no videos.
+        DependencyError: PyAV is older than 17.
     """
+    check_pyav()
     dataset = open_dataset(root, output="numpy")
     videos = videos_of(dataset, cameras)
     if not videos:

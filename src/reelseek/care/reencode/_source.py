@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reelseek.care.reencode._encoding import Encoding, check_size
-from reelseek.errors import CorruptVideoError, UnsupportedVideoError
+from reelseek.errors import CorruptVideoError, DependencyError, UnsupportedVideoError
 from reelseek.index import FrameTable
-from reelseek.index._source import best_video_stream, open_container
+from reelseek.index._source import best_video_stream, open_container, pyav_major
 from reelseek.types import Orientation
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ UNSAID_RANGE, LIMITED_RANGE, ALL_LEVELS = 0, 1, 2
 """FFmpeg's numbers of colour ranges. An unsaid one is read as limited."""
 
 
+LEAST_PYAV = 17
 NOT_WHOLE = "its bytes aren't all there, or aren't what was written"
 FROM_RGB: dict[str, Any] = {"dst_colorspace": "ITU601", "dst_color_range": "MPEG"}
 """How RGB becomes YUV."""
@@ -57,6 +58,15 @@ class Colours:
         return (mine, self.matrix, self.primaries, self.transfer) == (
             other.range or LIMITED_RANGE, other.matrix, other.primaries, other.transfer
         )  # fmt: skip
+
+
+def check_pyav() -> None:
+    """DependencyError where PyAV doesn't say all of a frame's colours."""
+    if pyav_major() < LEAST_PYAV:
+        raise DependencyError(
+            f"re-encoding needs PyAV {LEAST_PYAV} or newer, and {pyav_major()} is installed",
+            remedy=f"Run `pip install 'av>={LEAST_PYAV}'`",
+        )
 
 
 class Source:
