@@ -20,6 +20,7 @@ from reelseek.cli import (
     _probe,
     _reencode,
     _run,
+    _verify,
 )
 from reelseek.errors import ReelseekError
 
@@ -51,6 +52,7 @@ app.command("info")(_info.info)
 app.command("probe")(_probe.probe)
 app.command("reencode")(_reencode.reencode)
 app.command("run", context_settings={"allow_interspersed_args": False})(_run.run)
+app.command("verify")(_verify.verify)
 app.add_typer(_bench.app, name="bench")
 
 
