@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import needs
+from tests.clusters import needs_submitit
 from tests.datasets import makers
 
 
@@ -44,7 +44,7 @@ def here(root: Path) -> dict[str, Any]:
 def test_slurm_gives_what_this_machine_gives(
     root: Path, here: dict[str, Any], slurm: Path, export: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    needs("submitit")
+    needs_submitit()
     monkeypatch.setenv("SBATCH_EXPORT", export)
     assert done(root, "slurm") == here
     assert here["indexed"] == [4, 0] and here["findings"] and len(here["files"]) > 4

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import needs
+from tests.clusters import needs_submitit
 
 GOOD = [f"good_{number}" for number in range(6)]
 Drive = Callable[..., "subprocess.Popen[str]"]
@@ -26,7 +26,7 @@ def drive(request: pytest.FixtureRequest, tmp_path: Path) -> Drive:
     name = request.param
     address = ""
     if name == "slurm":
-        needs("submitit")
+        needs_submitit()
         request.getfixturevalue("slurm")
     if name == "ray":
         address = request.getfixturevalue("ray_address")
@@ -56,17 +56,22 @@ def calls(tmp_path: Path) -> list[str]:
     return (tmp_path / "a folder" / "log").read_text().split()
 
 
-@pytest.mark.parametrize("export", ["ALL", "NONE"])
-def test_results_are_the_local_runs(
-    drive: Drive, tmp_path: Path, export: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SBATCH_EXPORT", export)
+def test_results_are_the_local_runs(drive: Drive, tmp_path: Path) -> None:
     outcomes, _errors = finished(drive(*GOOD, "refuses_1", "diesonce_1"))
     assert {key: outcomes[key]["value"] for key in GOOD} == {key: {"tried": 1} for key in GOOD}
     assert outcomes["diesonce_1"]["value"] == {"tried": 2}
     assert outcomes["diesonce_1"]["attempts"] == 2
     assert outcomes["refuses_1"]["error"] == "refuses_1: it is cut short. Copy it again"
     assert sorted(calls(tmp_path)) == sorted([*GOOD, "refuses_1", "diesonce_1", "diesonce_1"])
+
+
+@slurm_only
+def test_slurm_tasks_find_their_modules_where_nothing_is_exported(
+    drive: Drive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SBATCH_EXPORT", "NONE")
+    outcomes, _errors = finished(drive(*GOOD))
+    assert {key: outcomes[key]["value"] for key in GOOD} == {key: {"tried": 1} for key in GOOD}
 
 
 def test_killed_driver_loses_nothing_and_the_next_goes_on(drive: Drive, tmp_path: Path) -> None:
