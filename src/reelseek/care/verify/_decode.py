@@ -55,7 +55,7 @@ def decoded_facts(path: str, table: FrameTable) -> dict[str, Any]:
                 times.append(NO_PTS if frame.pts is None else frame.pts)
                 see(frame)
         except av.error.FFmpegError as exc:
-            fault = str(exc)
+            fault = exc.strerror or str(exc)
     return {
         "num_frames": len(times),
         "fault": fault,
