@@ -304,11 +304,7 @@ def test_verify_finds_nothing_new(
     kind: str, sources: dict[str, Path], encoded: dict[str, Path]
 ) -> None:
     before, after = (
-        {
-            (finding.code, finding.camera)
-            for finding in verify_dataset(root, level="decode").findings
-        }
-        for root in (shutil.copytree(sources[kind], sources[kind].with_name("v")), encoded[kind])
+        {(one.code, one.camera) for one in verify_dataset(root, level="decode").findings}
+        for root in (sources[kind], encoded[kind])
     )
-    shutil.rmtree(sources[kind].with_name("v"))
     assert after <= before
