@@ -55,13 +55,12 @@ def verify(
     Exit status 0 where nothing is an error (with --strict: or a warning), else 1.
     """
     from reelseek.care.verify import Severity, verify_dataset
-    from reelseek.cli._console import show, show_json
-    from reelseek.cli._index import _bar
+    from reelseek.cli._console import counted_bar, show, show_json
 
     if level not in LEVELS:
         raise typer.BadParameter(f"no level {level!r}; choose from: {', '.join(LEVELS)}")
     codes = _codes(ignore)
-    with _bar("verifying") as tell:
+    with counted_bar("verifying") as tell:
         report = verify_dataset(
             dataset,
             level=level,  # type: ignore[arg-type]
