@@ -22,10 +22,11 @@ def test_summary_says_sizes_quality_and_where(
     out = tmp_path / "out"
     done = reelseek_command("reencode", root, out, "--codec", "h264", "--jobs", 1)
     assert done.returncode == 0, done.stderr
-    header, before, after, proof, written = done.stdout.splitlines()
+    header, before, after, proof, job, written = done.stdout.splitlines()
     assert header.split()[:2] == ["videos", "bytes"] and before.startswith("before")
-    assert "2.1 frames" in after or "frames" in after
+    assert "1.9 frames" in after or "1.8 frames" in after
     assert proof.startswith("4 videos, 25 frames: each one checked")
+    assert job.startswith("4 items done in ") and "0 were done before" in job
     assert written == f"written: {out}"
     assert done.stderr.splitlines()[-1] == "encoding: 4 of 4"
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,22 +65,25 @@ def index(
 
 
 def _indexed(path: str, where: Where, workers: int) -> tuple[IndexReport, Summary | None]:
+    from reelseek.cli._console import counted_bar
+
     if where.executor is Name.LOCAL or not Path(path).is_dir():
         from reelseek.index import build_index
 
-        with _bar("indexing") as tell:
+        with counted_bar("indexing") as tell:
             report = build_index(path, jobs=workers, tell=tell, tell_waiting=_say_waiting)
         return report, None
     from reelseek.care._index import index_dataset
 
     executor = where.make()
-    with _bar("indexing") as tell:
+    with counted_bar("indexing") as tell:
         return index_dataset(path, executor, tell=tell, tell_waiting=_say_waiting)
 
 
 def _verified(path: str, report: IndexReport, workers: int) -> list[Verdict]:
     """Compare the frames of every file in the index with FFmpeg's decode."""
     from reelseek.bench._verify import Verdict, verify_file
+    from reelseek.cli._console import counted_bar
     from reelseek.index import Sidecar
 
     path = os.path.abspath(path)
@@ -96,7 +98,7 @@ def _verified(path: str, report: IndexReport, workers: int) -> list[Verdict]:
         return verify_file(file, tables)
 
     verdicts = []
-    with ThreadPoolExecutor(workers) as pool, _bar("verifying") as tell:
+    with ThreadPoolExecutor(workers) as pool, counted_bar("verifying") as tell:
         for verdict in pool.map(one, sorted(files)):
             verdicts.append(verdict)
             tell(len(verdicts), len(files))
@@ -162,22 +164,6 @@ def _document(
     if verdicts is not None:
         document["verified"] = [dataclasses.asdict(verdict) for verdict in verdicts]
     return document
-
-
-@contextmanager
-def _bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar whose total is known at the first step."""
-    from reelseek.cli._console import progress_bar
-
-    with ExitStack() as stack:
-        advance: list[Callable[[int], None]] = []
-
-        def tell(done: int, total: int) -> None:
-            if not advance:
-                advance.append(stack.enter_context(progress_bar(label, total)))
-            advance[0](done)
-
-        yield tell
 
 
 def _say_waiting() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reelseek.cli._executor import Where, takes_executor
+from reelseek.cli._executor import Where, summary_line, takes_executor
 
 if TYPE_CHECKING:
     from reelseek.care.reencode import Encoding, Measured, ReencodeReport, Spread
@@ -150,6 +150,7 @@ def _rendered(report: ReencodeReport) -> Iterator[Any]:
     if report.files:
         yield _table(report)
         yield Text(_proof_line(report))
+    yield summary_line(report.job)
     notes = [(file.key, file.note) for file in report.files if file.note]
     yield from _lines("note", notes, "yellow")
     failures = [(failure.key, failure.message) for failure in report.failures]

@@ -17,6 +17,7 @@ import pytest
 
 import reelseek
 from reelseek.care.reencode import Encoding, reencode_dataset
+from reelseek.care.verify import verify_dataset
 from reelseek.errors import (
     DatasetNotFoundError,
     OutputError,
@@ -296,3 +297,14 @@ def test_no_video_that_is_no_mp4_is_written(tmp_path: Path) -> None:
         path.rename(path.with_suffix(".mkv"))
     with pytest.raises(OutputError, match=r"names them \.mkv"):
         reencode_dataset(root, tmp_path / "out", AV1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_verify_finds_nothing_new(
+    kind: str, sources: dict[str, Path], encoded: dict[str, Path]
+) -> None:
+    before, after = (
+        {(one.code, one.camera) for one in verify_dataset(root, level="decode").findings}
+        for root in (sources[kind], encoded[kind])
+    )
+    assert after <= before

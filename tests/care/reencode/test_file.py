@@ -16,7 +16,12 @@ from reelseek.care.reencode._encoder import Output, write_video
 from reelseek.care.reencode._file import SPANS, copy_file, reencode_file
 from reelseek.care.reencode._prove import prove
 from reelseek.care.reencode._source import Colours, Source, decoded
-from reelseek.errors import CorruptVideoError, DecodeError, UnsupportedVideoError
+from reelseek.errors import (
+    CorruptVideoError,
+    DecodeError,
+    UnsupportedVideoError,
+    VideoLengthError,
+)
 from reelseek.index import index_video
 from tests.corpus import clip_path, number_shown
 
@@ -101,6 +106,23 @@ def test_episodes_begin_with_key_frames(codec: str, b_frames: bool, tmp_path: Pa
     with reelseek.open_video(path) as video:
         assert {0, 1, 31} <= set(video.info.key_frames)
     assert shown(path) == list(range(150))
+
+
+def test_episode_that_begins_where_no_frame_is_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(VideoLengthError, match=r"begins at 6\.000000 s .* to 4\.966667 s"):
+        made("one_gop.mp4", tmp_path, FAST, [[0.0, 30], [6.0, 5]])
+
+
+@pytest.mark.parametrize("codec", ["av1", "h264", "hevc"])
+def test_gop_of_one_is_all_key_frames(codec: str, tmp_path: Path) -> None:
+    _path, facts = made("edit_list_ignored_tail.mp4", tmp_path, Encoding(codec, 1))
+    assert facts["num_key_frames"] == facts["num_frames"] == 21
+
+
+@pytest.mark.parametrize("codec", ["av1", "h264", "hevc"])
+def test_best_quality_is_read_too(codec: str, tmp_path: Path) -> None:
+    _path, facts = made("bt709_limited_tagged.mp4", tmp_path, Encoding(codec, 4, 0))
+    assert facts["psnr_db"] > 50
 
 
 COLOURED = ("bt709_full_tagged.mp4", "bt709_limited_tagged.mp4", "bt601_limited_untagged.mp4",

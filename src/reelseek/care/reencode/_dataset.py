@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 
 import reelseek
-from reelseek.care.jobs import Executor, Item, Job, executor_from_options, run_job, stamp_of
+from reelseek.care.jobs import (
+    Executor,
+    Item,
+    Job,
+    Summary,
+    executor_from_options,
+    run_job,
+    stamp_of,
+)
 from reelseek.care.reencode._encoding import Encoding
 from reelseek.care.reencode._file import COPY_FILE, REENCODE_FILE, SPANS
 from reelseek.care.reencode._meta import new_info, write_episode_times, write_json
@@ -120,11 +128,11 @@ class _Run:
         self._check_room()
         for other in self.others:
             copy_other(other, self.dataset.root, self.partial.dataset, self.partial.work)
-        self._make_videos(executor, tell)
+        job = self._make_videos(executor, tell)
         if self.failures:
-            return self._report(started)
+            return self._report(started, job)
         self._write_meta()
-        report = self._report(started, *self._seek_times())
+        report = self._report(started, job, *self._seek_times())
         self._write_provenance(report)
         self.partial.publish(report)
         return report
@@ -136,7 +144,7 @@ class _Run:
         expected += sum(other.num_bytes for other in self.others)
         check_room(self.partial.path, expected - self.partial.num_bytes())
 
-    def _make_videos(self, executor: Executor, tell: Tell | None) -> None:
+    def _make_videos(self, executor: Executor, tell: Tell | None) -> Summary:
         """Have each video made, and check what came of it."""
         with closing(run_job(self._job(), executor, tell=tell)) as outcomes:
             for outcome in outcomes:
@@ -144,6 +152,7 @@ class _Run:
                     self.failures.append(Failure(outcome.key, outcome.error))
                 else:
                     self._take(outcome.key, outcome.value)
+            return outcomes.summary()
 
     def _job(self) -> Job:
         root = self.dataset.root
@@ -247,8 +256,9 @@ class _Run:
         return Spread.of(before), Spread.of(after)
 
     def _report(
-        self, started: float, before: Spread | None = None, after: Spread | None = None
-    ) -> ReencodeReport:
+        self, started: float, job: Summary,
+        before: Spread | None = None, after: Spread | None = None,
+    ) -> ReencodeReport:  # fmt: skip
         return ReencodeReport(
             root=str(self.dataset.root),
             out=str(self.partial.out),
@@ -259,4 +269,5 @@ class _Run:
             seek_ms_before=before,
             seek_ms_after=after,
             seconds=time.monotonic() - started,
+            job=job,
         )

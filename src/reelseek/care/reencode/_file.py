@@ -20,6 +20,7 @@ from reelseek.care.reencode._encoder import Output, write_video
 from reelseek.care.reencode._encoding import Encoding
 from reelseek.care.reencode._prove import prove
 from reelseek.care.reencode._source import Source
+from reelseek.errors import VideoError, VideoLengthError
 from reelseek.index import FrameTable, index_video
 
 REENCODE_FILE, COPY_FILE = f"{__name__}:reencode_file", f"{__name__}:copy_file"
@@ -63,7 +64,7 @@ def reencode_file(
     place, chosen = _place(key, root, partial), Encoding.from_document(encoding)
     table = index_video(place.source)
     clock, source = clock_of(table, fps), Source(place.source, table, chosen)
-    starts = _starts(table, clock, place.spans)
+    starts = _starts(table, clock, place)
     with _unfinished(place) as path:
         output = Output(path, chosen, source.size, source.colours(), clock)
         write_video(output, source.frames(), starts)
@@ -87,7 +88,7 @@ def copy_file(key: str, *, root: str, partial: str, fps: float) -> dict[str, Any
     with _unfinished(place) as path:
         copied = copy_stream(place.source, table, path, clock)
         return {
-            **_facts(place, table, path, clock, _starts(table, clock, place.spans)),
+            **_facts(place, table, path, clock, _starts(table, clock, place)),
             "num_frames": len(copied),
             "num_key_frames": int(copied.is_key.sum()),
             "psnr_db": None,
@@ -114,12 +115,23 @@ def _all_spans(path: str, _mtime_ns: int) -> dict[str, list[list[Any]]]:
     return spans
 
 
-def _starts(table: FrameTable, clock: Clock, spans: Sequence[tuple[float, int]]) -> list[int]:
-    """The number of each episode's first frame: the one that appears nearest to its time."""
-    if not spans:
-        return []
+def _starts(table: FrameTable, clock: Clock, place: Place) -> list[int]:
+    """The number of each episode's first frame: the one that appears at its time.
+
+    Raises:
+        VideoLengthError: No frame does.
+    """
     seconds = table.pts_seconds() if table.has_unique_pts else clock.seconds()
-    return [int(np.abs(seconds - start).argmin()) for start, _length in spans]
+    starts = [int(np.abs(seconds - start).argmin()) for start, _length in place.spans]
+    for number, (start, _length) in zip(starts, place.spans, strict=True):
+        if abs(seconds[number] - start) > 0.5 / clock.rate:
+            raise VideoLengthError(
+                f"an episode begins at {start:.6f} s by meta/episodes, and the video's "
+                f"{len(table)} frames are from {seconds[0]:.6f} s to {seconds[-1]:.6f} s",
+                remedy="Run `reelseek verify`, and copy the video or the meta folder again",
+                path=place.source,
+            )
+    return starts
 
 
 def _facts(
@@ -146,5 +158,9 @@ def _unfinished(place: Place) -> Iterator[str]:
             os.fsync(file.fileno())
         place.target.parent.mkdir(parents=True, exist_ok=True)
         path.replace(place.target)
+    except VideoError as exc:
+        if exc.path == str(path):  # which is gone: what it was made of is what can be looked at
+            exc.path = place.source
+        raise
     finally:
         path.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reelseek.care.jobs import Summary
 from reelseek.care.reencode._compare import MOST_DB, PEAK, psnr_db
 from reelseek.care.reencode._encoding import Encoding
 from reelseek.care.reencode._seek import Spread
@@ -74,6 +75,8 @@ class ReencodeReport:
     """The same in the new videos, each read in turn with the source's."""
     seconds: float
     """How long this run took."""
+    job: Summary
+    """What became of the videos' job: how many were done before, tried again, failed."""
 
     @property
     def bytes_before(self) -> int:
@@ -130,6 +133,7 @@ class ReencodeReport:
             seek_ms_before=_spread(document["seek_ms_before"]),
             seek_ms_after=_spread(document["seek_ms_after"]),
             seconds=document["seconds"],
+            job=Summary(**document["job"]),
         )
 
 
