@@ -18,6 +18,7 @@ from reelseek.cli import (
     _index,
     _info,
     _probe,
+    _report,
     _run,
 )
 from reelseek.errors import ReelseekError
@@ -48,6 +49,7 @@ app.command("explain")(_explain.explain)
 app.command("index")(_index.index)
 app.command("info")(_info.info)
 app.command("probe")(_probe.probe)
+app.command("report")(_report.report)
 app.command("run", context_settings={"allow_interspersed_args": False})(_run.run)
 app.add_typer(_bench.app, name="bench")
 

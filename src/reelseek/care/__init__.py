@@ -1,0 +1,1 @@
+"""Looking after whole datasets: finding what is wrong, re-encoding, and reports to look at."""

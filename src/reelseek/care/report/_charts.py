@@ -1,0 +1,150 @@
+"""The page's charts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from reelseek.care.report._svg import (
+    ACCENT,
+    DROPPABLE,
+    EXISTING,
+    FAINT,
+    HIDDEN,
+    INK,
+    INTER,
+    KEY,
+    SECOND,
+    inline_svg,
+    new_figure,
+)
+
+WIDTH, HEIGHT = 340, 190
+"""Of a histogram, in pixels: two stand side by side on a laptop, one fits a telephone."""
+STRIP_WIDTH, STRIP_HEIGHT = 560, 150
+SMALL_WIDTH, SMALL_HEIGHT = 150, 44
+BINS = 30
+LEAST_WHOLE_BINS, MOST_WHOLE_BINS = 6, 40
+"""Whole numbers below this get a bar each."""
+
+KIND_COLORS = {
+    "key frame": KEY,
+    "inter frame": INTER,
+    "droppable frame": DROPPABLE,
+    "hidden frame": HIDDEN,
+    "shows a hidden frame": EXISTING,
+}
+
+
+def histogram(
+    name: str,
+    alt: str,
+    values: NDArray[Any],
+    label: str,
+    *,
+    counted: str,
+    mark: tuple[float, str] | None = None,
+) -> Markup:
+    """How often values occur.
+
+    Args:
+        name: Of this chart only; see ``inline_svg``.
+        alt: What it shows, in words.
+        values: At least one.
+        label: What the values are, with their unit.
+        counted: What the bars count.
+        mark: A value to draw a line at, and what it is.
+    """
+    figure = new_figure(WIDTH, HEIGHT)
+    axis = figure.subplots()
+    edges = _edges(values, mark[0] if mark else None)
+    counts, _edges_again = np.histogram(np.minimum(values, edges[-1]), edges)
+    _bars(axis, edges[:-1], np.diff(edges), counts, ACCENT)
+    if mark:
+        axis.axvline(mark[0], color=SECOND, lw=2)
+        axis.set_title(mark[1], color=SECOND, fontsize=9, loc="left")
+    axis.set_xlim(edges[0], edges[-1])
+    axis.set_ylim(0, max(1, counts.max()) * 1.08)
+    axis.set_xlabel(label)
+    axis.set_ylabel(counted, fontsize=9)
+    _whole_ticks(axis, len(np.unique(values)) if values.dtype.kind == "i" else 0, edges)
+    return inline_svg(figure, name, alt)
+
+
+def unit_strip(name: str, alt: str, units: Sequence[tuple[str, int]]) -> Markup:
+    """Bytes of coded frames, one after the other, in the colour of their kind."""
+    figure = new_figure(STRIP_WIDTH, STRIP_HEIGHT)
+    axis = figure.subplots()
+    places = np.arange(len(units))
+    sizes = np.array([size for _kind, size in units], np.float64) / 1000
+    for kind, color in KIND_COLORS.items():
+        chosen = np.array([one == kind for one, _size in units], bool)
+        if chosen.any():
+            _bars(axis, places[chosen] + 0.1, np.full(chosen.sum(), 0.8), sizes[chosen], color)
+    axis.set_xlim(0, max(24, len(units)))
+    axis.set_ylim(0, sizes.max() * 1.05 or 1)
+    axis.set_xlabel("coded frames in decoding order")
+    axis.set_ylabel("kB")
+    return inline_svg(figure, name, alt)
+
+
+def distribution(name: str, alt: str, counts: NDArray[np.int64], marks: Sequence[float]) -> Markup:
+    """The small picture of one element of a vector: bars without axes, and lines at quantiles.
+
+    Args:
+        name: Of this chart only.
+        alt: What it shows, in words.
+        counts: Of equal bins, from the minimum to the maximum.
+        marks: Places of the quantiles, from 0 (the minimum) to 1 (the maximum).
+    """
+    figure = new_figure(SMALL_WIDTH, SMALL_HEIGHT, layout="none")
+    axis = figure.add_axes((0.01, 0.06, 0.98, 0.9))
+    places = np.arange(len(counts)) / len(counts)
+    _bars(axis, places, np.full(len(counts), 1 / len(counts)), np.sqrt(counts), ACCENT)
+    for mark, width in zip(marks, (1.0, 2.0, 1.0), strict=True):
+        axis.axvline(mark, color=INK if width > 1 else FAINT, lw=width)
+    axis.set_xlim(0, 1)
+    axis.set_ylim(0, np.sqrt(counts.max()) * 1.05)
+    axis.set_axis_off()
+    return inline_svg(figure, name, alt)
+
+
+def _edges(values: NDArray[Any], mark: float | None) -> NDArray[np.float64]:
+    """The borders of a histogram's bars, which hold the mark too."""
+    high = float(values.max())
+    if values.dtype.kind != "i":
+        high = float(np.quantile(values, 0.95)) * 1.2 if len(values) > 20 else high
+        return np.linspace(0, max(high, mark or 0, 1e-9), BINS + 1)
+    high = max(high, mark or 0, LEAST_WHOLE_BINS)
+    step = int(np.ceil((high + 1) / BINS)) if high >= MOST_WHOLE_BINS else 1
+    return np.arange(0, high + step + 1, step) - 0.5
+
+
+def _bars(
+    axis: Any, left: NDArray[Any], width: NDArray[Any], height: NDArray[Any], color: str
+) -> None:
+    """Bars as one path: a page holds thousands of them."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    is_drawn = height > 0
+    left, right, height = left[is_drawn], (left + width)[is_drawn], height[is_drawn]
+    if not len(height):
+        return
+    zero = np.zeros(len(height))
+    corners = [(left, zero), (left, height), (right, height), (right, zero), (left, zero)]
+    vertices = np.stack([np.stack(corner, axis=-1) for corner in corners], axis=1).reshape(-1, 2)
+    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(height)
+    axis.add_patch(PathPatch(Path(vertices, codes), facecolor=color, lw=0))
+
+
+def _whole_ticks(axis: Any, num_distinct: int, edges: NDArray[np.float64]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axis.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    if num_distinct:
+        axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
