@@ -25,7 +25,7 @@ from reelseek.care.report._svg import (
 
 WIDTH, HEIGHT = 340, 190
 """Of a histogram, in pixels: two stand side by side on a laptop, one fits a telephone."""
-STRIP_WIDTH, STRIP_HEIGHT = 560, 150
+STRIP_WIDTH, STRIP_HEIGHT = 460, 150
 SMALL_WIDTH, SMALL_HEIGHT = 150, 44
 BINS = 30
 LEAST_WHOLE_BINS, MOST_WHOLE_BINS = 6, 40
@@ -101,7 +101,7 @@ def distribution(name: str, alt: str, counts: NDArray[np.int64], marks: Sequence
         counts: Of equal bins, from the minimum to the maximum.
         marks: Places of the quantiles, from 0 (the minimum) to 1 (the maximum).
     """
-    figure = new_figure(SMALL_WIDTH, SMALL_HEIGHT, layout="none")
+    figure = new_figure(SMALL_WIDTH, SMALL_HEIGHT, lays_out=False)
     axis = figure.add_axes((0.01, 0.06, 0.98, 0.9))
     places = np.arange(len(counts)) / len(counts)
     _bars(axis, places, np.full(len(counts), 1 / len(counts)), np.sqrt(counts), ACCENT)
@@ -113,7 +113,7 @@ def distribution(name: str, alt: str, counts: NDArray[np.int64], marks: Sequence
     return inline_svg(figure, name, alt)
 
 
-def _edges(values: NDArray[Any], mark: float | None) -> NDArray[np.float64]:
+def _edges(values: NDArray[Any], mark: float | None) -> NDArray[Any]:
     """The borders of a histogram's bars, which hold the mark too."""
     high = float(values.max())
     if values.dtype.kind != "i":
@@ -142,7 +142,7 @@ def _bars(
     axis.add_patch(PathPatch(Path(vertices, codes), facecolor=color, lw=0))
 
 
-def _whole_ticks(axis: Any, num_distinct: int, edges: NDArray[np.float64]) -> None:
+def _whole_ticks(axis: Any, num_distinct: int, edges: NDArray[Any]) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axis.yaxis.set_major_locator(MaxNLocator(4, integer=True))

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.care.report._records import CameraCoding, Sampled
-from reelseek.care.report._source import Source, spread
-from reelseek.errors import ReelseekError
+from reelseek.care.report._source import READ_ERRORS, Source, fault_text, spread
 from reelseek.index import FrameTable, VideoTables
 from reelseek.index._gop import UnitKind, gop_span, read_units
 from reelseek.index._units import Pruning
@@ -21,7 +20,7 @@ MAX_VIDEOS = 8
 """Videos looked at for each camera."""
 MAX_UNITS = 600
 """Coded frames of each video whose kind is read, from its start to the end of a group."""
-UNITS_DRAWN = 72
+UNITS_DRAWN = 60
 """Coded frames that are drawn, from the start of the first video."""
 
 
@@ -42,8 +41,8 @@ def videos_of(source: Source, camera: str) -> tuple[list[KnownVideo], Sampled, l
     for path in chosen:
         try:
             found.append(KnownVideo(path, source.tables(path)))
-        except (ReelseekError, OSError) as exc:
-            faults.append(str(exc))
+        except READ_ERRORS as exc:
+            faults.append(fault_text(source.root, exc))
     return found, Sampled(len(chosen), len(paths), "videos"), faults
 
 

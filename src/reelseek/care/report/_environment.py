@@ -9,6 +9,8 @@ from reelseek.care.report._records import Environment
 if TYPE_CHECKING:
     from reelseek.native._decoders import Decoder
 
+SAID_BY_DECODERS = ("av", "decord", "opencv-python-headless", "opencv-python")
+"""Packages that the decoders' lines name already."""
 AV1 = {True: "decodes AV1", False: "no AV1 decoder", None: "AV1 not known"}
 
 
@@ -18,8 +20,10 @@ def environment_of() -> Environment:
     from reelseek.native._doctor import examine
 
     found = examine(with_proof=False)
+    facts = environment()
+    packages = {k: v for k, v in facts["packages"].items() if k not in SAID_BY_DECODERS}
     return Environment(
-        facts=environment(),
+        facts={**facts, "packages": packages},
         decoders=tuple((f"{one.name} {one.version}", _said(one)) for one in found.decoders),
         verdict=found.diagnosis.verdict,
         is_well=found.is_well,

@@ -29,7 +29,19 @@ def findings_of(
     from reelseek.care.verify import verify_dataset
 
     tell(f"verifying, level {level}")
-    return grouped(verify_dataset(root, level=level))
+    return grouped(verify_dataset(root, level=level, tell=_tenths(tell)))
+
+
+def _tenths(tell: Callable[[str], None]) -> Callable[[int, int], None]:
+    """Tells at each tenth of the way: a log shall not have a line for each file."""
+    told = [0]
+
+    def advance(done: int, total: int) -> None:
+        if total and done * 10 // total > told[0]:
+            told[0] = done * 10 // total
+            tell(f"verifying: {done:,} of {total:,} files")
+
+    return advance
 
 
 def grouped(report: VerifyReport) -> Findings:

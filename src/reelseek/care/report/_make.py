@@ -95,25 +95,35 @@ def make_report(
             path=folder,
         )
     findings = (
-        Section(None) if level == "none" else section(lambda: findings_of(folder, level, tell))
+        Section(None)
+        if level == "none"
+        else section(folder, lambda: findings_of(folder, level, tell))
     )
     tell("opening the dataset")
-    source = section(lambda: open_source(folder))
-    videos = _then(source, lambda found: _of_videos(found, tell))
+    source = section(folder, lambda: open_source(folder))
+
+    def then(before: Section[S], make: Callable[[S], T]) -> Section[T]:
+        """A section made from another; one that isn't there has no such parts either."""
+        value = before.value
+        if value is None:
+            return Section(None, before.fault)
+        return section(folder, lambda: make(value))
+
+    videos = then(source, lambda found: _of_videos(found, tell))
     report = Report(
         name=folder.name,
         root=str(folder),
         made_at=datetime.now(timezone.utc),
         seconds=0.0,
-        overview=_then(source, overview_of),
+        overview=then(source, overview_of),
         findings=findings,
-        pictures=_then(source, lambda found: pictures_of(found, tell)),
-        coding=_then(videos, lambda found: tuple(coding for coding, _seeks in found)),
-        seeks=_then(videos, lambda found: Seeks(OFFSETS, tuple(seeks for _coding, seeks in found))),
-        plan=section(lambda: _planned(folder, tell)) if with_plan else Section(None),
-        lengths=_then(source, lengths_of),
-        values=_then(source, values_of),
-        environment=section(environment_of),
+        pictures=then(source, lambda found: pictures_of(found, tell)),
+        coding=then(videos, lambda found: tuple(coding for coding, _seeks in found)),
+        seeks=then(videos, lambda found: Seeks(OFFSETS, tuple(seeks for _coding, seeks in found))),
+        plan=section(folder, lambda: _planned(folder, tell)) if with_plan else Section(None),
+        lengths=then(source, lengths_of),
+        values=then(source, values_of),
+        environment=section(folder, environment_of),
         hidden_cameras=source.value.hidden_cameras if source.value else (),
     )
     return replace(report, seconds=time.monotonic() - start)
@@ -129,12 +139,6 @@ def _check_installed() -> None:
             )
 
 
-def _then(before: Section[S], make: Callable[[S], T]) -> Section[T]:
-    """A section made from another; one that isn't there has no such parts either."""
-    value = before.value
-    return Section(None, before.fault) if value is None else section(lambda: make(value))
-
-
 def _of_videos(source: Source, tell: Tell) -> list[tuple[CameraCoding, CameraSeeks]]:
     """How each camera's videos are coded, and what reads of them cost."""
     found = []
@@ -142,7 +146,7 @@ def _of_videos(source: Source, tell: Tell) -> list[tuple[CameraCoding, CameraSee
         tell(f"videos of {camera}")
         videos, sample, faults = videos_of(source, camera)
         coding = coding_of(camera, videos, sample, faults)
-        found.append((coding, seeks_of(camera, videos, sample, faults)))
+        found.append((coding, seeks_of(source, camera, videos, sample, faults)))
     return found
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.care.report._records import CameraPictures, EpisodePictures, Picture
-from reelseek.care.report._source import Source, spread
-from reelseek.errors import ReelseekError
+from reelseek.care.report._source import READ_ERRORS, Source, fault_text, spread
 
 MAX_PICTURES = 96
 """Pictures on the page, shared out between the cameras."""
@@ -47,8 +46,8 @@ def _episode(source: Source, camera: str, position: int, read: Read) -> EpisodeP
     rows = spread(list(range(episode.length)), COLUMNS)
     try:
         frames = read(source, camera, position, rows)
-    except (ReelseekError, OSError) as exc:
-        return EpisodePictures(episode.index, (), str(exc))
+    except READ_ERRORS as exc:
+        return EpisodePictures(episode.index, (), fault_text(source.root, exc))
     pictures = [_picture(row, frame) for row, frame in zip(rows, frames, strict=True)]
     return EpisodePictures(episode.index, tuple(pictures))
 

@@ -179,7 +179,7 @@ class CameraCoding:
     """What is left out when a frame is read."""
     sample: Sampled
     faults: tuple[str, ...]
-    """What could not be read."""
+    """What could not be read, a line for each video."""
 
     @property
     def bytes_per_frame(self) -> float:

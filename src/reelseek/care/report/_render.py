@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from reelseek.care.report import _charts
 from reelseek.care.report._records import (
@@ -200,7 +200,18 @@ def plural_text(count: int, word: str) -> str:
     return f"{count:,} {word}{'s' * (count != 1)}"
 
 
+def prose(text: str) -> Markup:
+    """A sentence of ours, perhaps about the dataset's names: `code` between backticks is set so."""
+    pieces = printable(text).split("`")
+    if len(pieces) % 2 == 0:
+        return escape(printable(text))
+    parts = [Markup("<code>{}</code>").format(piece) if place % 2 else escape(piece)
+             for place, piece in enumerate(pieces)]  # fmt: skip
+    return Markup().join(parts)
+
+
 FILTERS = {
+    "prose": prose,
     "size": size_text,
     "number": number_text,
     "count": count_text,

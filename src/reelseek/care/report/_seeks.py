@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from reelseek.care.report._coding import KnownVideo
 from reelseek.care.report._records import CameraSeeks, Sampled
-from reelseek.errors import ReelseekError
+from reelseek.care.report._source import READ_ERRORS, Source, fault_text
 from reelseek.index import FrameTable
 from reelseek.index._gop import find_existing_shown
 from reelseek.index._plan import plan_frames
@@ -43,7 +43,11 @@ class _VideoReads:
 
 
 def seeks_of(
-    camera: str, videos: Sequence[KnownVideo], sample: Sampled, faults: Sequence[str]
+    source: Source,
+    camera: str,
+    videos: Sequence[KnownVideo],
+    sample: Sampled,
+    faults: Sequence[str],
 ) -> CameraSeeks:
     """Count and time reads at random places of these videos."""
     chosen = random.Random(0)  # noqa: S311 - a choice, not a secret; the same one each time
@@ -54,7 +58,7 @@ def seeks_of(
     ]
     counted = np.concatenate([np.zeros((0, 2), np.int64), *map(_counts, every)])
     ideal = [_if_reencoded(read) for one in every for read in one.reads]
-    milliseconds, backend, wrong = _timed(every)
+    milliseconds, backend, wrong = _timed(source, every)
     return CameraSeeks(
         key=camera,
         needed=counted[:, 1],
@@ -117,10 +121,11 @@ def _if_reencoded(read: Read) -> int:
     return sum(furthest.values())
 
 
-def _timed(every: Sequence[_VideoReads]) -> tuple[list[float], str, list[str]]:
+def _timed(source: Source, every: Sequence[_VideoReads]) -> tuple[list[float], str, list[str]]:
     """Milliseconds of some reads, the backend that made them, and what went wrong."""
     found: list[float] = []
-    backend, faults = "", []
+    faults: list[str] = []
+    backend = ""
     end = time.monotonic() + MAX_TIMED_SECONDS
     share = -(-TIMED_READS // max(1, len(every)))
     for one in every:
@@ -134,6 +139,6 @@ def _timed(every: Sequence[_VideoReads]) -> tuple[list[float], str, list[str]]:
                     found.append((time.perf_counter() - start) * 1000)
                     if time.monotonic() > end:
                         return found, backend, faults
-        except (ReelseekError, OSError) as exc:
-            faults.append(str(exc))
+        except READ_ERRORS as exc:
+            faults.append(fault_text(source.root, exc))
     return found, backend, faults

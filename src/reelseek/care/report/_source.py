@@ -28,16 +28,23 @@ from reelseek.video._open import open_with_tables
 
 T = TypeVar("T")
 
+READ_ERRORS = (ReelseekError, OSError)
+"""What reading a dataset's files raises where they are at fault."""
 MAX_CAMERAS = 24
 """Cameras that are shown; a page with more says which are left out."""
 
 
-def section(make: Callable[[], T]) -> Section[T]:
+def section(root: Path, make: Callable[[], T]) -> Section[T]:
     """What the function makes, or why it can't."""
     try:
         return Section(make())
-    except (ReelseekError, OSError) as exc:
-        return Section(None, str(exc))
+    except READ_ERRORS as exc:
+        return Section(None, fault_text(root, exc))
+
+
+def fault_text(root: Path, exc: Exception) -> str:
+    """An error's text with paths as seen from the dataset's folder."""
+    return str(exc).replace(f"{root}{os.sep}", "")
 
 
 @dataclass(frozen=True, slots=True)

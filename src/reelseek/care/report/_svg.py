@@ -79,12 +79,12 @@ def chart_style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: int, height: int, *, layout: str = "constrained") -> Any:
-    """An empty figure of this size in pixels; see ``chart_style``."""
+def new_figure(width: int, height: int, *, lays_out: bool = True) -> Any:
+    """An empty figure of this size in pixels, which leaves room for labels by itself."""
     from matplotlib.figure import Figure
 
     size = (width / PIXELS_PER_INCH, height / PIXELS_PER_INCH)
-    return Figure(figsize=size, layout=layout, facecolor="none")
+    return Figure(figsize=size, layout="constrained" if lays_out else None, facecolor="none")
 
 
 def inline_svg(figure: Any, name: str, alt: str) -> Markup:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.care.report._records import Dimension, Sampled, ValueRanges, Values
-from reelseek.care.report._source import Source
-from reelseek.errors import DatasetFormatError, ReelseekError
+from reelseek.care.report._source import READ_ERRORS, Source, fault_text
+from reelseek.errors import DatasetFormatError
 
 MAX_EPISODES = 200
 """Episodes whose rows are read."""
@@ -40,8 +40,8 @@ def values_of(source: Source) -> Values:
         try:
             for name, values in _rows(source, position, names).items():
                 parts[name].append(values)
-        except (ReelseekError, OSError) as exc:
-            faults.append(str(exc))
+        except READ_ERRORS as exc:
+            faults.append(fault_text(source.root, exc))
     keys = [_ranges(source, name, values) for name, values in parts.items() if values]
     if names and not keys:
         raise DatasetFormatError(
