@@ -26,7 +26,9 @@ from reelseek.care.report._svg import (
 WIDTH, HEIGHT = 340, 190
 """Of a histogram, in pixels: two stand side by side on a laptop, one fits a telephone."""
 STRIP_WIDTH, STRIP_HEIGHT = 460, 150
-SMALL_WIDTH, SMALL_HEIGHT = 150, 44
+SMALL_WIDTH, SMALL_HEIGHT = 150, 40
+EDGE = 0.007
+"""Lines of a small picture keep so far from its border, as a part of its width."""
 BINS = 30
 LEAST_WHOLE_BINS, MOST_WHOLE_BINS = 6, 40
 """Whole numbers below this get a bar each."""
@@ -63,7 +65,7 @@ def histogram(
     axis = figure.subplots()
     edges = _edges(values, mark[0] if mark else None)
     counts, _edges_again = np.histogram(np.minimum(values, edges[-1]), edges)
-    _bars(axis, edges[:-1], np.diff(edges), counts, ACCENT)
+    axis.add_patch(_bars(edges[:-1], np.diff(edges), counts, ACCENT))
     if mark:
         axis.axvline(mark[0], color=SECOND, lw=2)
         axis.set_title(mark[1], color=SECOND, fontsize=9, loc="left")
@@ -84,7 +86,8 @@ def unit_strip(name: str, alt: str, units: Sequence[tuple[str, int]]) -> Markup:
     for kind, color in KIND_COLORS.items():
         chosen = np.array([one == kind for one, _size in units], bool)
         if chosen.any():
-            _bars(axis, places[chosen] + 0.1, np.full(chosen.sum(), 0.8), sizes[chosen], color)
+            width = np.full(chosen.sum(), 0.8)
+            axis.add_patch(_bars(places[chosen] + 0.1, width, sizes[chosen], color))
     axis.set_xlim(0, max(24, len(units)))
     axis.set_ylim(0, sizes.max() * 1.05 or 1)
     axis.set_xlabel("coded frames in decoding order")
@@ -101,15 +104,16 @@ def distribution(name: str, alt: str, counts: NDArray[np.int64], marks: Sequence
         counts: Of equal bins, from the minimum to the maximum.
         marks: Places of the quantiles, from 0 (the minimum) to 1 (the maximum).
     """
+    from matplotlib.lines import Line2D
+
     figure = new_figure(SMALL_WIDTH, SMALL_HEIGHT, lays_out=False)
-    axis = figure.add_axes((0.01, 0.06, 0.98, 0.9))
     places = np.arange(len(counts)) / len(counts)
-    _bars(axis, places, np.full(len(counts), 1 / len(counts)), np.sqrt(counts), ACCENT)
-    for mark, width in zip(marks, (1.0, 2.0, 1.0), strict=True):
-        axis.axvline(mark, color=INK if width > 1 else FAINT, lw=width)
-    axis.set_xlim(0, 1)
-    axis.set_ylim(0, np.sqrt(counts.max()) * 1.05)
-    axis.set_axis_off()
+    heights = np.sqrt(counts / counts.max())
+    figure.add_artist(_bars(places, np.full(len(counts), 1 / len(counts)), heights, ACCENT))
+    for mark, is_median in zip(marks, (False, True, False), strict=True):
+        color, width = (INK, 2.0) if is_median else (FAINT, 1.0)
+        place = min(max(mark, EDGE), 1 - EDGE)
+        figure.add_artist(Line2D((place, place), (0, 1), color=color, lw=width))
     return inline_svg(figure, name, alt)
 
 
@@ -124,22 +128,18 @@ def _edges(values: NDArray[Any], mark: float | None) -> NDArray[Any]:
     return np.arange(0, high + step + 1, step) - 0.5
 
 
-def _bars(
-    axis: Any, left: NDArray[Any], width: NDArray[Any], height: NDArray[Any], color: str
-) -> None:
+def _bars(left: NDArray[Any], width: NDArray[Any], height: NDArray[Any], color: str) -> Any:
     """Bars as one path: a page holds thousands of them."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
     is_drawn = height > 0
     left, right, height = left[is_drawn], (left + width)[is_drawn], height[is_drawn]
-    if not len(height):
-        return
     zero = np.zeros(len(height))
     corners = [(left, zero), (left, height), (right, height), (right, zero), (left, zero)]
     vertices = np.stack([np.stack(corner, axis=-1) for corner in corners], axis=1).reshape(-1, 2)
     codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(height)
-    axis.add_patch(PathPatch(Path(vertices, codes), facecolor=color, lw=0))
+    return PathPatch(Path(vertices, codes), facecolor=color, lw=0)
 
 
 def _whole_ticks(axis: Any, num_distinct: int, edges: NDArray[Any]) -> None:

@@ -14,7 +14,7 @@ from reelseek.care.report._records import CameraFacts, Lengths, Overview, TaskFa
 from reelseek.care.report._source import Source
 from reelseek.datasets._records import Feature
 
-MAX_TASKS = 50
+MAX_TASKS = 25
 """Tasks that are listed, the most frequent first."""
 MAX_WALK_SECONDS = 10.0
 """A slow disk with a million files is not counted to the end."""

@@ -26,7 +26,7 @@ COUNTED_READS = 240
 TIMED_READS = 80
 """Reads of each camera that are timed, at most."""
 MAX_TIMED_SECONDS = 3.0
-"""No more reads of a camera are timed after so long."""
+"""For the timed reads of a camera, shared out between its videos."""
 BETTER_GROUP = 2
 """The key-frame interval that is compared with: the finest that saves bytes at all."""
 
@@ -126,19 +126,20 @@ def _timed(source: Source, every: Sequence[_VideoReads]) -> tuple[list[float], s
     found: list[float] = []
     faults: list[str] = []
     backend = ""
-    end = time.monotonic() + MAX_TIMED_SECONDS
+    seconds = MAX_TIMED_SECONDS / max(1, len(every))
     share = -(-TIMED_READS // max(1, len(every)))
     for one in every:
         try:
             with open_with_tables(one.video.path, one.video.tables) as video:
                 backend = backend or video.info.backend
                 video.get_frames_at(one.reads[-1])  # the first read also makes the decoder
+                end = time.monotonic() + seconds
                 for read in one.reads[:share]:
                     start = time.perf_counter()
                     video.get_frames_at(read)
                     found.append((time.perf_counter() - start) * 1000)
                     if time.monotonic() > end:
-                        return found, backend, faults
+                        break
         except READ_ERRORS as exc:
             faults.append(fault_text(source.root, exc))
     return found, backend, faults
