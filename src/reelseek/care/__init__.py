@@ -1,1 +1,1 @@
-"""Looking after whole datasets: finding what is wrong, re-encoding, and reports to look at."""
+"""Care for whole datasets: checking, re-encoding, jobs over thousands of files, and reports."""
