@@ -19,29 +19,23 @@ ORDER = ("error", "warning", "note")
 
 
 def findings_of(
-    root: str | os.PathLike[str], level: Literal["quick", "decode"], tell: Callable[[str], None]
+    root: str | os.PathLike[str],
+    level: Literal["quick", "decode"],
+    tell: Callable[[int, int], None],
 ) -> Findings:
     """Verify a dataset, and group what is found.
+
+    Args:
+        root: The dataset's folder.
+        level: As for ``verify_dataset``.
+        tell: Told how many files are done, and of how many.
 
     Raises:
         DatasetNotFoundError: There is no dataset.
     """
     from reelseek.care.verify import verify_dataset
 
-    tell(f"verifying, level {level}")
-    return grouped(verify_dataset(root, level=level, tell=_tenths(tell)))
-
-
-def _tenths(tell: Callable[[str], None]) -> Callable[[int, int], None]:
-    """Tells at each tenth of the way: a log shall not have a line for each file."""
-    told = [0]
-
-    def advance(done: int, total: int) -> None:
-        if total and done * 10 // total > told[0]:
-            told[0] = done * 10 // total
-            tell(f"verifying: {done:,} of {total:,} files")
-
-    return advance
+    return grouped(verify_dataset(root, level=level, tell=tell))
 
 
 def grouped(report: VerifyReport) -> Findings:

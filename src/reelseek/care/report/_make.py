@@ -97,7 +97,7 @@ def make_report(
     findings = (
         Section(None)
         if level == "none"
-        else section(folder, lambda: findings_of(folder, level, tell))
+        else section(folder, lambda: findings_of(folder, level, _tenths(tell, "verifying")))
     )
     tell("opening the dataset")
     source = section(folder, lambda: open_source(folder))
@@ -153,5 +153,17 @@ def _of_videos(source: Source, tell: Tell) -> list[tuple[CameraCoding, CameraSee
 def _planned(root: Path, tell: Tell) -> tuple[Measured, ...]:
     from reelseek.care.reencode import plan_encodings
 
-    tell("measuring encodings")
-    return plan_encodings(root)
+    return plan_encodings(root, tell=_tenths(tell, "measuring encodings"))
+
+
+def _tenths(tell: Tell, label: str) -> Callable[[int, int], None]:
+    """Tells the start and each tenth of the way: a log shall not have a line for each file."""
+    tell(label)
+    told = [0]
+
+    def advance(done: int, total: int) -> None:
+        if total and done * 10 // total > told[0]:
+            told[0] = done * 10 // total
+            tell(f"{label}: {done:,} of {total:,}")
+
+    return advance

@@ -1,0 +1,61 @@
+"""``reelseek report`` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Run
+from tests.conftest import REPOSITORY, needs
+from tests.datasets import makers
+
+SAMPLE = REPOSITORY / "sample" / "aloha3cam"
+MOST_BYTES = 3_000_000
+
+
+def needs_all() -> None:
+    for module in ("jinja2", "matplotlib", "PIL"):
+        needs(module)
+
+
+def test_the_samples_page(tmp_path: Path, reelseek_command: Run) -> None:
+    needs_all()
+    out = tmp_path / "new" / "sample.html"
+    done = reelseek_command("report", SAMPLE, "-o", out)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1] == "0 errors, 0 warnings, 0 notes"
+    assert "verifying" in done.stderr
+    assert 50_000 < out.stat().st_size < MOST_BYTES
+    assert [path.name for path in out.parent.iterdir()] == [out.name]
+
+
+def test_a_broken_dataset_is_exit_status_1_with_a_page(
+    tmp_path: Path, reelseek_command: Run
+) -> None:
+    needs_all()
+    root = makers.make_v21(tmp_path / "broken", makers.Spec(lengths=(6, 6), cameras=(makers.TOP,)))
+    makers.v2_video(root, makers.TOP, 1).unlink()
+    out = tmp_path / "page.html"
+    done = reelseek_command("report", root, "-o", out, "--json")
+    assert done.returncode == 1, done.stderr
+    document = json.loads(done.stdout)
+    assert document["schema"] == "reelseek.report/1"
+    assert document["page"] == str(out)
+    assert document["findings"]["error"] >= 1
+    assert not document["is_sound"]
+    assert document["faults"] == {}
+    assert out.stat().st_size == document["num_bytes"]
+
+
+def test_no_dataset_is_one_line(tmp_path: Path, reelseek_command: Run) -> None:
+    needs_all()
+    done = reelseek_command("report", tmp_path / "nothing", "-o", tmp_path / "page.html")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_a_folder_is_no_page(tmp_path: Path, reelseek_command: Run) -> None:
+    done = reelseek_command("report", SAMPLE, "-o", tmp_path)
+    assert done.returncode == 2
