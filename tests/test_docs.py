@@ -90,6 +90,8 @@ def test_console_commands_run(document: Path, line: int, command: str, place: Pa
         for package in ("torch",) if "torchcodec" in command else ("torch", "matplotlib"):
             if importlib.util.find_spec(package) is None:
                 skip_without(package, f"{package} isn't installed")
+    if "reelseek report" in command and importlib.util.find_spec("jinja2") is None:
+        skip_without("jinja2", "jinja2 isn't installed")
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=place, env=environment(), capture_output=True, text=True, timeout=170, check=False,

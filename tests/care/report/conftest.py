@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from reelseek.care.report import Report, write_report
+from reelseek.care.report._findings import Level
 from tests.care.report.browser import Browser, find_chromium
 from tests.care.report.hostile import make_hostile
 from tests.conftest import needs, skip_without
@@ -31,11 +32,11 @@ class Page:
         return self.path.read_text()
 
 
-def make_page(root: Path, folder: Path, level: str = "quick") -> Page:
+def make_page(root: Path, folder: Path, level: Level = "quick") -> Page:
     for module in ("jinja2", "matplotlib", "PIL"):
         needs(module)
     path = folder / f"{root.name}.html"
-    return Page(root, write_report(root, path, level=level), path)  # type: ignore[arg-type]
+    return Page(root, write_report(root, path, level=level), path)
 
 
 @pytest.fixture(scope="session")
