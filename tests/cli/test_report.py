@@ -59,3 +59,13 @@ def test_no_dataset_is_one_line(tmp_path: Path, reelseek_command: Run) -> None:
 def test_a_folder_is_no_page(tmp_path: Path, reelseek_command: Run) -> None:
     done = reelseek_command("report", SAMPLE, "-o", tmp_path)
     assert done.returncode == 2
+
+
+def test_a_place_that_cannot_be_written_is_said_at_once(
+    tmp_path: Path, reelseek_command: Run
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    done = reelseek_command("report", SAMPLE, "-o", file / "page.html")
+    assert done.returncode == 2
+    assert "verifying" not in done.stderr

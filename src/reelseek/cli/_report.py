@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,17 +18,25 @@ SCHEMA = "reelseek.report/1"
 SEVERITIES = ("error", "warning", "note")
 
 
+class Level(str, Enum):
+    """How a dataset is verified."""
+
+    NONE = "none"
+    QUICK = "quick"
+    DECODE = "decode"
+
+
 def report(
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A dataset's folder.")],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="HTML", help="The page.", dir_okay=False)
     ] = Path("report.html"),
     level: Annotated[
-        Literal["none", "quick", "decode"],
+        Level,
         typer.Option(
             help="How it is verified: quick reads metadata and indexes, decode every frame."
         ),
-    ] = "quick",
+    ] = Level.QUICK,
     plan: Annotated[
         bool,
         typer.Option("--plan", help="Measure other encodings on its own frames; takes minutes."),
@@ -48,8 +57,9 @@ def report(
     from reelseek.care.report import write_report
     from reelseek.cli._console import progress, show, show_json
 
+    _check_folder(out)
     with progress() as tell:
-        made = write_report(dataset, out, level=level, with_plan=plan, tell=tell)
+        made = write_report(dataset, out, level=level.value, with_plan=plan, tell=tell)
     document = _document(made, out)
     if as_json:
         show_json(document)
@@ -57,6 +67,16 @@ def report(
         show(*_lines(made, document))
     if not made.is_sound:
         raise typer.Exit(1)
+
+
+def _check_folder(out: Path) -> None:
+    """A usage error where the page can't be written: better now than after minutes of work."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise typer.BadParameter(f"{out.parent} can't be made: {exc.strerror}") from exc
+    if not os.access(out.parent, os.W_OK):
+        raise typer.BadParameter(f"{out.parent} can't be written to")
 
 
 def _document(made: Report, out: Path) -> dict[str, Any]:

@@ -24,14 +24,15 @@ from reelseek.care.report._svg import (
 )
 
 WIDTH, HEIGHT = 340, 190
-"""Of a histogram, in pixels: two stand side by side on a laptop, one fits a telephone."""
+"""Of a histogram, in pixels: two stand side by side on a laptop, one fits a telephone. The page's
+style sheet knows these widths too."""
 STRIP_WIDTH, STRIP_HEIGHT = 460, 150
 SMALL_WIDTH, SMALL_HEIGHT = 150, 40
 EDGE = 0.007
 """Lines of a small picture keep so far from its border, as a part of its width."""
 BINS = 30
 LEAST_WHOLE_BINS, MOST_WHOLE_BINS = 6, 40
-"""Whole numbers below this get a bar each."""
+"""Whole numbers below the second get a bar each; the axis reaches to the first at least."""
 
 KIND_COLORS = {
     "key frame": KEY,
@@ -73,7 +74,7 @@ def histogram(
     axis.set_ylim(0, max(1, counts.max()) * 1.08)
     axis.set_xlabel(label)
     axis.set_ylabel(counted, fontsize=9)
-    _whole_ticks(axis, len(np.unique(values)) if values.dtype.kind == "i" else 0, edges)
+    _use_few_ticks(axis, are_whole=values.dtype.kind == "i")
     return inline_svg(figure, name, alt)
 
 
@@ -142,9 +143,8 @@ def _bars(left: NDArray[Any], width: NDArray[Any], height: NDArray[Any], color: 
     return PathPatch(Path(vertices, codes), facecolor=color, lw=0)
 
 
-def _whole_ticks(axis: Any, num_distinct: int, edges: NDArray[Any]) -> None:
+def _use_few_ticks(axis: Any, *, are_whole: bool) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axis.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-    if num_distinct:
-        axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axis.xaxis.set_major_locator(MaxNLocator(6, integer=are_whole))

@@ -57,11 +57,10 @@ def write_report(
     tell("drawing the page")
     from reelseek.care.report._render import render
 
-    # A name of the dataset may hold bytes that are no text; the page says them as it can.
-    data = render(report).encode("utf-8", "backslashreplace")
+    page = render(report)
     path.parent.mkdir(parents=True, exist_ok=True)
     half_written = path.with_name(f".{path.name}.{os.getpid()}")
-    half_written.write_bytes(data)
+    half_written.write_text(page, "utf-8")
     half_written.replace(path)
     return report
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from reelseek.care.report._records import CameraPictures, EpisodePictures, Picture
 from reelseek.care.report._source import READ_ERRORS, Source, fault_text, spread
+from reelseek.errors import DatasetFormatError
 
 MAX_PICTURES = 96
 """Pictures on the page, shared out between the cameras."""
@@ -68,8 +69,9 @@ def _from_parquet(
     span = source.layout.rows_of(position)
     others = frozenset(column_names(span.path)) - {camera}
     columns = read_rows(span, int(source.layout.episodes.indices[position]), others)
-    cells = columns.get(camera, ())
-    return [decode_image(cells[r], source.root, camera, span.path) for r in rows if r < len(cells)]
+    if camera not in columns:
+        raise DatasetFormatError(f"there is no column {camera!r}", path=span.path)
+    return [decode_image(columns[camera][row], source.root, camera, span.path) for row in rows]
 
 
 def _picture(row: int, pixels: NDArray[np.uint8]) -> Picture:

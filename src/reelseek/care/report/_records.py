@@ -37,7 +37,7 @@ class Sampled:
 
     def __str__(self) -> str:
         if self.taken == self.total:
-            return f"all {self.total:,} {self.what}" if self.total > 1 else f"all {self.what}"
+            return f"all {self.total:,} {self.what}" if self.total > 1 else "the only one"
         return f"a sample of {self.taken:,} of {self.total:,} {self.what}"
 
 
@@ -261,15 +261,20 @@ class Dimension:
     quantiles: tuple[float, float, float]
     """1 %, 50 %, 99 %."""
     maximum: float
-    counts: NDArray[np.int64]
-    """Rows in each of equal bins from the minimum to the maximum."""
     num_not_finite: int
     """Rows that hold NaN or infinity."""
+    counts: NDArray[np.int64]
+    """Rows in each of equal bins from the minimum to the maximum."""
 
     @property
     def is_constant(self) -> bool:
         """True where all rows hold one value."""
         return self.minimum == self.maximum
+
+    def place_of(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Where values lie between the minimum (0) and the maximum (1)."""
+        low, span = self.minimum / 2, self.maximum / 2 - self.minimum / 2  # halves don't overflow
+        return (values / 2 - low) / span if span else np.zeros(len(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +348,7 @@ class Report:
 
     @property
     def is_sound(self) -> bool:
-        """True where the dataset could be read, and verify, if it ran, found no error."""
-        if self.overview.fault:
+        """True where the dataset could be read, and verify, if it was asked, found no error."""
+        if self.overview.fault or self.findings.fault:
             return False
         return self.findings.value is None or not self.findings.value.count("error")

@@ -30,6 +30,8 @@ from reelseek.native._printable import printable
 TEMPLATES = Path(__file__).parent / "templates"
 WORTH_IT = 1.2
 """Re-encoding is spoken of where it saves that much."""
+MAX_TEXT = 2000
+"""Characters of one text of the dataset; a task may have any number."""
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -50,7 +52,7 @@ class SeekCharts:
 
 
 def render(report: Report) -> str:
-    """The page; a name of the dataset may leave lone surrogates in it."""
+    """The page."""
     template = _environment().get_template("page.html")
     with chart_style():
         charts = {
@@ -85,8 +87,13 @@ def _kinds(report: Report) -> list[tuple[int, str]]:
 
 
 def _one_line(value: Any) -> Any:
-    """What an expression of a template shows: text without what doesn't print."""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    """What an expression of a template shows: text without what doesn't print, of some length."""
+    return _shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _shown(text: str) -> str:
+    cut = text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}..."
+    return printable(cut)
 
 
 def _each(parts: Any, make: Callable[[str, Any], Any]) -> list[Any]:
@@ -98,7 +105,7 @@ def _coding_charts(name: str, camera: CameraCoding) -> CodingCharts | None:
         return None
     groups = camera.group_lengths
     alt = (
-        f"Histogram for {printable(camera.key)}: a key frame every {groups.min()} to "
+        f"Histogram for {_shown(camera.key)}: a key frame every {groups.min()} to "
         f"{groups.max()} frames, {number_text(groups.mean())} on average"
     )
     kinds = ", ".join(f"{count:,} of kind {kind}" for kind, count in camera.kinds.items())
@@ -106,7 +113,7 @@ def _coding_charts(name: str, camera: CameraCoding) -> CodingCharts | None:
         strip=_charts.unit_strip(
             f"{name}-strip",
             f"Bytes of the first {len(camera.first_units)} coded frames of "
-            f"{printable(camera.key)}; by kind, of all that were looked at: {kinds}",
+            f"{_shown(camera.key)}; by kind, of all that were looked at: {kinds}",
             camera.first_units,
         ),
         groups=_charts.histogram(
@@ -122,7 +129,7 @@ def _seek_charts(name: str, camera: CameraSeeks) -> SeekCharts | None:
     ideal, gains = float(camera.if_reencoded.mean()), camera.gain >= WORTH_IT
     needed = _charts.histogram(
         f"{name}-needed",
-        f"Histogram for {printable(camera.key)}: a read decodes {camera.needed.min()} to "
+        f"Histogram for {_shown(camera.key)}: a read decodes {camera.needed.min()} to "
         f"{camera.needed.max()} frames, {number_text(camera.needed.mean())} on average",
         camera.needed, "coded frames that a read decodes", counted="reads",
         mark=(ideal, f"re-encoded: about {number_text(ideal)} on average") if gains else None,
@@ -133,7 +140,7 @@ def _seek_charts(name: str, camera: CameraSeeks) -> SeekCharts | None:
     middle = float(np.median(times))
     return SeekCharts(needed, _charts.histogram(
         f"{name}-time",
-        f"Histogram for {printable(camera.key)}: a read takes {number_text(times.min())} to "
+        f"Histogram for {_shown(camera.key)}: a read takes {number_text(times.min())} to "
         f"{number_text(times.max())} ms, {number_text(middle)} in the middle",
         times, "milliseconds for a read", counted="reads",
         mark=(middle, f"median: {number_text(middle)} ms"),
@@ -160,9 +167,8 @@ def _value_charts(name: str, key: ValueRanges) -> list[Markup]:
 def _value_chart(name: str, key: str, one: Dimension) -> Markup:
     if one.is_constant:
         return Markup()
-    span = one.maximum - one.minimum
-    marks = [(quantile - one.minimum) / span for quantile in one.quantiles]
-    alt = f"Distribution of {printable(key)}, element {printable(one.name)}"
+    marks = one.place_of(np.array(one.quantiles)).tolist()
+    alt = f"Distribution of {_shown(key)}, element {_shown(one.name)}"
     return _charts.distribution(name, alt, one.counts, marks)
 
 
@@ -202,9 +208,9 @@ def plural_text(count: int, word: str) -> str:
 
 def prose(text: str) -> Markup:
     """A sentence of ours, perhaps about the dataset's names: `code` between backticks is set so."""
-    pieces = printable(text).split("`")
+    pieces = _shown(text).split("`")
     if len(pieces) % 2 == 0:
-        return escape(printable(text))
+        return escape(_shown(text))
     parts = [Markup("<code>{}</code>").format(piece) if place % 2 else escape(piece)
              for place, piece in enumerate(pieces)]  # fmt: skip
     return Markup().join(parts)

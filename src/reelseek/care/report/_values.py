@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -86,11 +87,14 @@ def _dimension(label: str, values: NDArray[Any]) -> Dimension | None:
     finite = values[np.isfinite(values)].astype(np.float64)
     if not len(finite):
         return None
-    low, high = float(finite.min()), float(finite.max())
-    q01, q50, q99 = np.quantile(finite, (0.01, 0.5, 0.99)).tolist()
-    scaled = (finite - low) / (high - low) if high > low else np.zeros(len(finite))
-    counts = np.bincount(np.minimum(scaled * BINS, BINS - 1).astype(np.int64), minlength=BINS)
-    return Dimension(label, low, (q01, q50, q99), high, counts, len(values) - len(finite))
+    with np.errstate(over="ignore", invalid="ignore"):  # between numbers of any size
+        q01, q50, q99 = np.quantile(finite, (0.01, 0.5, 0.99)).tolist()
+    ends = float(finite.min()), float(finite.max())
+    found = Dimension(
+        label, ends[0], (q01, q50, q99), ends[1], len(values) - len(finite), np.zeros(0, np.int64)
+    )
+    places = np.minimum(found.place_of(finite) * BINS, BINS - 1).astype(np.int64)
+    return replace(found, counts=np.bincount(places, minlength=BINS))
 
 
 def _labels(names: Any, size: int) -> list[str]:
