@@ -177,3 +177,14 @@ def test_of_many_episodes_a_sample_is_looked_at(tmp_path: Path) -> None:
     assert str(report.coding.value[0].sample) == f"a sample of 8 of {count} videos"
     assert report.pictures.value is not None
     assert [e.episode for e in report.pictures.value[0].episodes] == [0, 13, 26, 39]
+
+
+def test_an_episode_said_to_be_endless(tmp_path: Path) -> None:
+    root = makers.make_v21(tmp_path / "endless", makers.Spec(lengths=(6,), cameras=(makers.TOP,)))
+    makers.write_lines(
+        root / "meta/episodes.jsonl", [{"episode_index": 0, "tasks": [], "length": 10**14}]
+    )
+    report = make_report(root, level="none")
+    assert report.pictures.value is not None
+    assert "too few" in report.pictures.value[0].episodes[0].fault
+    assert "rows" in report.values.fault

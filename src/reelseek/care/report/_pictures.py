@@ -44,7 +44,7 @@ Read = Callable[[Source, str, int, list[int]], list[NDArray[np.uint8]]]
 
 def _episode(source: Source, camera: str, position: int, read: Read) -> EpisodePictures:
     episode = source.layout.episodes[position]
-    rows = spread(list(range(episode.length)), COLUMNS)
+    rows = spread(range(episode.length), COLUMNS)
     try:
         frames = read(source, camera, position, rows)
     except READ_ERRORS as exc:

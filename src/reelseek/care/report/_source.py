@@ -7,7 +7,7 @@ such a dataset, so it goes by the parts: ``info.json``, the episodes, and each f
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,7 +143,7 @@ def open_source(root: str | os.PathLike[str]) -> Source:
     )
 
 
-def spread(values: list[T], most: int) -> list[T]:
+def spread(values: Sequence[T], most: int) -> list[T]:
     """Up to so many of the values, evenly spread, with the first and the last."""
     places = np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(int)
     return [values[place] for place in dict.fromkeys(places.tolist())]
