@@ -17,7 +17,7 @@ SEARCH_PATH = os.environ.get("LD_LIBRARY_PATH")
 REPOSITORY = Path(__file__).parent.parent
 REQUIRED = frozenset(filter(None, os.environ.get("REELSEEK_REQUIRE", "").split(",")))
 """Names of what must not be skipped: ``torch``, ``torchcodec``, ``decord``, ``opencv``,
-``torchvision``, ``lerobot``, ``transformers``, ``data``."""
+``torchvision``, ``lerobot``, ``transformers``, ``data``, ``jinja2``, ``chromium``."""
 
 
 def skip_without(name: str, reason: str) -> None:

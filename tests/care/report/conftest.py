@@ -12,7 +12,7 @@ from reelseek.care.report import Report, write_report
 from reelseek.care.report._findings import Level
 from tests.care.report.browser import Browser, find_chromium
 from tests.care.report.hostile import make_hostile
-from tests.conftest import needs, skip_without
+from tests.conftest import REPOSITORY, needs, skip_without
 from tests.datasets import makers
 
 SPEC = makers.Spec(lengths=(12, 9, 12))
@@ -44,6 +44,12 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Page:
     """Of a v2.1 dataset without a fault."""
     folder = tmp_path_factory.mktemp("sound")
     return make_page(makers.make_v21(folder / "sound", SPEC), folder)
+
+
+@pytest.fixture(scope="session")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    """Of the sample dataset, whose pictures are photographs in size."""
+    return make_page(REPOSITORY / "sample" / "aloha3cam", tmp_path_factory.mktemp("real"))
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ CLIPPED = """[...document.querySelectorAll('svg text')].filter(t => {
 UNDRAWN = """[...document.images].filter(i => !i.complete || i.naturalWidth === 0).length"""
 
 
-@pytest.fixture(params=["sound", "hostile"])
+@pytest.fixture(params=["sound", "hostile", "real"])
 def page(request: pytest.FixtureRequest) -> Page:
     found: Page = request.getfixturevalue(request.param)
     return found

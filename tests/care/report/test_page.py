@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import html.parser
+import io
 import re
 from collections import Counter
 from pathlib import Path
@@ -14,6 +16,10 @@ from tests.care.report.conftest import Page
 from tests.care.report.hostile import CAMERA, ELEMENTS, ROBOT, SCRIPT
 from tests.conftest import needs
 from tests.datasets import makers
+
+
+MOST_BYTES = 1_000_000
+"""Of the sample's page: it is sent by mail."""
 
 
 class Outline(html.parser.HTMLParser):
@@ -84,6 +90,21 @@ def test_every_picture_says_what_it_shows(page: Page) -> None:
     ]
     assert outline.tags["svg"] == len(labels)
     assert all(outline.values("alt") + labels)
+
+
+def test_the_samples_page_is_small_and_stands_alone(real: Page) -> None:
+    assert 200_000 < real.path.stat().st_size < MOST_BYTES
+    assert [path.name for path in real.path.parent.iterdir()] == [real.path.name]
+
+
+def test_pictures_are_whole(real: Page) -> None:
+    from PIL import Image
+
+    sources = Outline(real.text).values("src")
+    assert len(sources) == 3 * 2 * 6  # cameras, episodes, frames
+    for source in sources:
+        data = base64.b64decode(source.removeprefix("data:image/jpeg;base64,"), validate=True)
+        assert Image.open(io.BytesIO(data)).convert("RGB").size == (128, 128)
 
 
 def test_texts_of_the_dataset_stay_text(hostile: Page) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 from collections.abc import Callable
 
@@ -81,5 +80,4 @@ def _picture(row: int, pixels: NDArray[np.uint8]) -> Picture:
     image.thumbnail((MAX_WIDTH, MAX_HEIGHT))
     file = io.BytesIO()
     image.save(file, "JPEG", quality=QUALITY)
-    text = base64.b64encode(file.getvalue()).decode("ascii")
-    return Picture(row, f"data:image/jpeg;base64,{text}", image.width, image.height)
+    return Picture(row, file.getvalue(), image.width, image.height)

@@ -131,8 +131,8 @@ class Picture:
 
     frame: int
     """Its row in its episode."""
-    source: str
-    """A ``data:`` URI."""
+    jpeg: bytes = field(repr=False)
+    """A JPEG file."""
     width: int
     height: int
 
