@@ -17,7 +17,6 @@ from tests.care.report.hostile import CAMERA, ELEMENTS, ROBOT, SCRIPT
 from tests.conftest import needs
 from tests.datasets import makers
 
-
 MOST_BYTES = 1_000_000
 """Of the sample's page: it is sent by mail."""
 
