@@ -14,11 +14,10 @@ from reelseek.care.jobs._job import Item
 from reelseek.care.jobs._journal import Entry
 from reelseek.care.jobs._parts import part_of, split_by_bytes
 from reelseek.care.jobs._work import Work
+from reelseek.errors import ReelseekError
 
 MOST_DEATHS = 2
 """Tasks that may die at an item before it is given up."""
-GRACE_SECONDS = 3.0
-"""After a task has ended, its last lines may take so long to be seen here."""
 
 
 class Cluster(Protocol):
@@ -55,6 +54,8 @@ class Watch:
     """Between two looks into the journal."""
     ask_seconds: float
     """Between two questions which tasks are alive."""
+    grace_seconds: float
+    """After a task has ended, its last lines may take so long to be seen here."""
     _pending: dict[str, Item] = field(default_factory=dict)
     """Items without a result."""
     _parts: dict[str, str] = field(default_factory=dict)
@@ -63,6 +64,10 @@ class Watch:
     """A part's items."""
     _deaths: Counter[str] = field(default_factory=Counter)
     """How many tasks died at an item."""
+    _has_results: bool = False
+    """Whether a task of this run has finished an item."""
+    _was_helped: bool = False
+    """Whether tasks of an earlier run, still at work, have: then some of this run's have no use."""
 
     def entries(self) -> Iterator[Entry]:
         """Each item's entry, as they come."""
@@ -74,7 +79,7 @@ class Watch:
             yield from self._followed()
             is_well = True
         finally:
-            if not is_well:
+            if not is_well or self._was_helped:
                 self.cluster.cancel()
 
     def _followed(self) -> Iterator[Entry]:
@@ -97,6 +102,8 @@ class Watch:
             if item is None or entry.stamp != item.stamp or (entry.error and not is_ours):
                 continue
             del self._pending[entry.key]
+            self._has_results |= is_ours
+            self._was_helped |= not is_ours
             attempts = entry.attempts + self._deaths[entry.key]
             yield dataclasses.replace(entry, attempts=attempts)
 
@@ -106,7 +113,7 @@ class Watch:
             return
         dead = [task for task in self._parts if task not in alive]
         if any(self._left_by(task) for task in dead):
-            time.sleep(GRACE_SECONDS)
+            time.sleep(self.grace_seconds)
         yield from self._new_entries()  # asked after the tasks had ended: nothing more can come
         again: list[list[Item]] = []
         for task in dead:
@@ -130,6 +137,12 @@ class Watch:
         self._deaths.update(item.key for item in suspects)
         words = self.cluster.last_words(task)
         lost = [item for item in suspects if self._deaths[item.key] >= MOST_DEATHS]
+        if lost and has_done_nothing and not self._has_results:
+            raise ReelseekError(
+                "the tasks end before they have begun with anything",
+                remedy="See the log; what a task needs has to be on every node",
+                detail=words,
+            )
         for item in lost:
             del self._pending[item.key]
             text = f"{item.key}: {self._deaths[item.key]} tasks died at it. {words}"

@@ -2,8 +2,9 @@
 
 from reelseek.care.reencode._dataset import MIN_PSNR_DB, reencode_dataset
 from reelseek.care.reencode._encoding import DEFAULT_ENCODINGS, Encoding
-from reelseek.care.reencode._plan import Measured, Spread, plan_encodings
+from reelseek.care.reencode._plan import Measured, plan_encodings
 from reelseek.care.reencode._report import Failure, FileReport, ReencodeReport
+from reelseek.care.reencode._seek import Spread
 
 __all__ = [
     "DEFAULT_ENCODINGS",

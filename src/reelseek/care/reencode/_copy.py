@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from reelseek.bench._oracle import decode_all
 from reelseek.care.reencode._clock import Clock
-from reelseek.errors import UnsupportedVideoError
+from reelseek.care.reencode._source import NOT_WHOLE, damaged
+from reelseek.errors import UnsupportedVideoError, VideoError
 from reelseek.index import FrameTable
 from reelseek.index._source import best_video_stream, open_container
 
@@ -35,6 +36,8 @@ def copy_stream(source: str, table: FrameTable, path: str, clock: Clock) -> Fram
     """
     import av
 
+    if table.is_cut_short or table.is_damaged.any():
+        raise damaged(source, None, NOT_WHOLE)
     try:
         with open_container(source) as old:
             stream = best_video_stream(old)
@@ -48,6 +51,8 @@ def copy_stream(source: str, table: FrameTable, path: str, clock: Clock) -> Fram
                     _place(packet, clock, int(rank), number - delay)
                     packet.stream = copied
                     new.mux(packet)
+    except VideoError:
+        raise
     except (av.error.FFmpegError, ValueError) as exc:
         _refuse(source, "MP4 can't hold its stream as it is", str(exc))
     return _proved(source, path, clock)
@@ -89,9 +94,11 @@ def _place(packet: Any, clock: Clock, rank: int, decoded_as: int) -> None:
 
 def _proved(source: str, path: str, clock: Clock) -> FrameTable:
     """The new file's frames, all of which were compared with the source's."""
-    _table, before = decode_all(source)
+    table, before = decode_all(source)
     copied, after = decode_all(path)
-    if not np.array_equal(before.digests, after.digests) or not before.is_sound.all():
+    if len(before.digests) != len(table) or not before.is_sound.all():
+        raise damaged(source, None, f"{int(before.is_sound.sum())} of {len(table)} frames decode")
+    if not np.array_equal(before.digests, after.digests):
         _refuse(source, "its frames aren't the same in a new container")
     if not np.allclose(copied.pts_seconds(), clock.seconds(), rtol=0, atol=1e-9):
         _refuse(source, "its frames can't have their times in MP4")

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import reelseek
 from reelseek.care.jobs import Executor, Item, Job, executor_from_options, run_job, stamp_of
 from reelseek.care.reencode._encoding import Encoding
@@ -18,6 +20,8 @@ from reelseek.care.reencode._meta import new_info, write_episode_times, write_js
 from reelseek.care.reencode._partial import Partial, check_place, check_room
 from reelseek.care.reencode._report import Failure, FileReport, ReencodeReport
 from reelseek.care.reencode._sample import estimated_bytes
+from reelseek.care.reencode._seek import Spread, Stretch, time_in_turn
+from reelseek.care.reencode._source import check_pyav
 from reelseek.care.reencode._tree import OtherFile, copy_other, drop_others, other_files
 from reelseek.care.reencode._videos import DatasetVideo, videos_of
 from reelseek.datasets import Dataset, open_dataset
@@ -26,8 +30,11 @@ from reelseek.index import build_index
 
 MIN_PSNR_DB = 30.0
 """Below this a video differs visibly from its source."""
+SEEK_FILES, SEEK_READS = 3, 15
+"""Videos whose random reads are timed at the end, and reads of each."""
 WORST_BELOW_DB = 10.0
 """How much further than that a single frame may be."""
+COPY = "--copy"
 INFO = os.path.join("meta", "info.json")
 PROVENANCE = os.path.join("meta", "reelseek", "reencode.json")
 """What the new dataset's videos were made by."""
@@ -69,7 +76,9 @@ def reencode_dataset(
         OutputError: OUT exists, or has no room, or is in the dataset or the reverse.
         QualityError: A video's PSNR is below the floor.
         DatasetError: The dataset can't be read, or is incomplete.
+        DependencyError: PyAV is older than 17.
     """
+    check_pyav()
     started = time.monotonic()
     source, target = Path(os.path.abspath(root)), Path(os.path.abspath(out))
     partial = Partial(target)
@@ -83,7 +92,7 @@ def reencode_dataset(
     others = other_files(source, [video.key for video in videos], follow_links=follow_links)
     settings = {
         "dataset": os.path.realpath(source),
-        "encoding": None if encoding is None else encoding.document(),
+        "options": COPY if encoding is None else encoding.command_options(),
         "version": reelseek.__version__,
     }
     with partial.opened(settings), closing(dataset):
@@ -115,7 +124,7 @@ class _Run:
         if self.failures:
             return self._report(started)
         self._write_meta()
-        report = self._report(started)
+        report = self._report(started, *self._seek_times())
         self._write_provenance(report)
         self.partial.publish(report)
         return report
@@ -168,7 +177,7 @@ class _Run:
         if not path.is_file() or path.stat().st_size != file.bytes_after:
             raise ReelseekError(
                 "the video was made, and isn't there any more as it was",
-                remedy=f"Run `rm -r {self.partial.path}`, and the same command again",
+                remedy=f"Run `{self.partial.removal}`, and the same command again",
                 path=path,
             )
         self._check_quality(file)
@@ -184,7 +193,7 @@ class _Run:
             f"encoded as {self.encoding}, its PSNR is {file.psnr_db:.1f} dB over all frames and "
             f"{file.worst_psnr_db:.1f} dB in frame {file.worst_frame}; the floor is {least:g} dB, "
             f"and {least_of_one:g} dB for one frame",
-            remedy=f"Run `rm -r {self.partial.path}`, and again with --crf {crf}; or accept it by "
+            remedy=f"Run `{self.partial.removal}`, and again with --crf {crf}; or accept it by "
             "--min-psnr",
             path=self.dataset.root / file.key,
         )
@@ -223,7 +232,23 @@ class _Run:
             self.partial.work,
         )
 
-    def _report(self, started: float) -> ReencodeReport:
+    def _seek_times(self) -> tuple[Spread, Spread]:
+        """What random reads cost in a few of the videos, before and after."""
+        before: list[float] = []
+        after: list[float] = []
+        rng = np.random.default_rng(0)
+        places = np.linspace(0, len(self.videos) - 1, min(SEEK_FILES, len(self.videos)))
+        for place in dict.fromkeys(places.astype(int).tolist()):
+            key = self.videos[place].key
+            pair = [Stretch(folder / key) for folder in (self.dataset.root, self.partial.dataset)]
+            times = time_in_turn(pair, self.files[key].num_frames, SEEK_READS, rng)
+            before += times[0]
+            after += times[1]
+        return Spread.of(before), Spread.of(after)
+
+    def _report(
+        self, started: float, before: Spread | None = None, after: Spread | None = None
+    ) -> ReencodeReport:
         return ReencodeReport(
             root=str(self.dataset.root),
             out=str(self.partial.out),
@@ -231,5 +256,7 @@ class _Run:
             files=tuple(self.files[key] for key in sorted(self.files)),
             failures=tuple(sorted(self.failures, key=lambda failure: failure.key)),
             num_other_files=len(self.others),
+            seek_ms_before=before,
+            seek_ms_after=after,
             seconds=time.monotonic() - started,
         )

@@ -70,7 +70,7 @@ def reencode_file(
         proof = prove(source, output, starts)
         quality = proof.quality
         return {
-            **_facts(place, path, clock, starts),
+            **_facts(place, table, path, clock, starts),
             "num_frames": proof.num_frames,
             "num_key_frames": proof.num_key_frames,
             "psnr_db": quality.psnr_db,
@@ -87,7 +87,7 @@ def copy_file(key: str, *, root: str, partial: str, fps: float) -> dict[str, Any
     with _unfinished(place) as path:
         copied = copy_stream(place.source, table, path, clock)
         return {
-            **_facts(place, path, clock, _starts(table, clock, place.spans)),
+            **_facts(place, table, path, clock, _starts(table, clock, place.spans)),
             "num_frames": len(copied),
             "num_key_frames": int(copied.is_key.sum()),
             "psnr_db": None,
@@ -122,9 +122,12 @@ def _starts(table: FrameTable, clock: Clock, spans: Sequence[tuple[float, int]])
     return [int(np.abs(seconds - start).argmin()) for start, _length in spans]
 
 
-def _facts(place: Place, path: str, clock: Clock, starts: Sequence[int]) -> dict[str, Any]:
+def _facts(
+    place: Place, table: FrameTable, path: str, clock: Clock, starts: Sequence[int]
+) -> dict[str, Any]:
     lengths = [length for _start, length in place.spans]
     return {
+        "num_key_frames_before": int(table.is_key.sum()),
         "bytes_before": os.stat(place.source).st_size,
         "bytes_after": os.stat(path).st_size,
         "spans": [clock.span(*span) for span in zip(starts, lengths, strict=True)],

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -89,6 +90,11 @@ class Partial:
             os.close(parent)
         self._delete()
 
+    @property
+    def removal(self) -> str:
+        """The command that deletes it."""
+        return shlex.join(["rm", "-r", str(self.path)])
+
     def num_bytes(self) -> int:
         """What is there already."""
         return sum(
@@ -107,10 +113,10 @@ class Partial:
         before = json.loads(self._settings.read_text())
         other = [name for name, value in settings.items() if before.get(name) != value]
         if other:
-            told = ", ".join(f"{name} {before.get(name)}, not {settings[name]}" for name in other)
+            told = "; ".join(f"{name} {before.get(name)}, not {settings[name]}" for name in other)
             raise OutputError(
-                f"an unfinished copy stands there, begun with another {told}",
-                remedy=f"Go on with what it was begun with, or run `rm -r {self.path}`",
+                f"an unfinished copy stands there, begun otherwise: {told}",
+                remedy=f"Go on with what it was begun with, or run `{self.removal}`",
                 path=self.path,
             )
 

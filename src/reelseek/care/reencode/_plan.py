@@ -7,7 +7,6 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,44 +16,24 @@ import numpy as np
 from reelseek.care.reencode._compare import Likeness, compare, quality_of
 from reelseek.care.reencode._encoding import DEFAULT_ENCODINGS, Encoding
 from reelseek.care.reencode._sample import encode_clip
-from reelseek.care.reencode._source import Source, decoded
+from reelseek.care.reencode._seek import Spread, Stretch, time_in_turn
+from reelseek.care.reencode._source import Source, check_pyav, decoded
 from reelseek.care.reencode._videos import DatasetVideo, videos_of
 from reelseek.datasets import Dataset, open_dataset
 from reelseek.errors import DatasetError
 from reelseek.index import FrameTable, index_video
-from reelseek.video import Video, open_video
 
 if TYPE_CHECKING:
     import av
 
 LEAST_CLIPS = 3
 MOST_CLIPS = 8
+SSIM_EVERY = 5
+"""Frames of which one has its SSIM computed."""
 MOST_CLIP_BYTES = 1 << 28
 """What the frames of one clip may take in memory."""
-SECOND_FRAME = 16
-"""The second frame of a read is so many after the first, as in training."""
-WARM_UP = 2
-"""Reads of each clip before those that are timed."""
-
 Tell = Callable[[int, int], None]
 """(steps done, steps in all)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """The middle of some measurements."""
-
-    median: float
-    lower: float
-    """The first quartile."""
-    upper: float
-    """The third quartile."""
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
-        """Of at least one value."""
-        lower, median, upper = np.percentile(values, (25, 50, 75))
-        return cls(float(median), float(lower), float(upper))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +95,9 @@ def plan_encodings(
 
     Raises:
         DatasetError: The dataset can't be read, or has no videos.
+        DependencyError: PyAV is older than 17.
     """
+    check_pyav()
     dataset = open_dataset(root, output="numpy")
     videos = videos_of(dataset, cameras)
     if not videos:
@@ -125,11 +106,11 @@ def plan_encodings(
     clips = _choose(dataset, videos, num_frames, rng)
     steps = _Steps(len(clips) * (len(encodings) + 1), tell)
     trials = [_Trial(None), *map(_Trial, encodings)]
-    with tempfile.TemporaryDirectory(prefix="reelseek-plan-") as folder, ExitStack() as stack:
+    with tempfile.TemporaryDirectory(prefix="reelseek-plan-") as folder:
         for number, clip in enumerate(clips):
             _encode(clip, number, trials, Path(folder), dataset.fps, steps)
         for number, clip in enumerate(clips):
-            _time(clip, number, trials, num_reads, rng, stack)
+            _time(clip, number, trials, num_reads, rng)
             steps.next()
     total = sum(video.num_rows for video in videos)
     size = sum(video.num_bytes for video in videos)
@@ -235,7 +216,7 @@ def _encode(
         table = index_video(str(path))
         trial.num_keys += int(table.is_key.sum())
         trial.num_frames += len(frames)
-        trial.likenesses += compare(_pairs(path, table, frames))
+        trial.likenesses += compare(_pairs(path, table, frames), ssim_every=SSIM_EVERY)
         trial.files.append(path)
         steps.next()
 
@@ -257,17 +238,13 @@ def _take_source(clip: _Clip, trial: _Trial) -> None:
 
 
 def _time(
-    clip: _Clip, number: int, trials: list[_Trial], num_reads: int, rng: np.random.Generator,
-    stack: ExitStack,
-) -> None:  # fmt: skip
-    """Read two frames at random places, each place in each encoding in turn."""
-    videos: list[Video] = [stack.enter_context(open_video(trial.files[number])) for trial in trials]
-    apart = min(SECOND_FRAME, clip.count - 1)
-    places = rng.integers(0, clip.count - apart, num_reads + WARM_UP)
-    for turn, place in enumerate(places.tolist()):
-        for trial, video in zip(trials, videos, strict=True):
-            first = place + (clip.first if trial.encoding is None else 0)
-            started = time.perf_counter()
-            video.get_frames_at([first, first + apart])
-            if turn >= WARM_UP:
-                trial.seek_ms.append((time.perf_counter() - started) * 1e3)
+    clip: _Clip, number: int, trials: list[_Trial], num_reads: int, rng: np.random.Generator
+) -> None:
+    """Time reads of a clip in each encoding."""
+    stretches = [
+        Stretch(trial.files[number], clip.first if trial.encoding is None else 0)
+        for trial in trials
+    ]
+    times = time_in_turn(stretches, clip.count, num_reads, rng)
+    for trial, found in zip(trials, times, strict=True):
+        trial.seek_ms += found

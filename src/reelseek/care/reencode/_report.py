@@ -9,6 +9,7 @@ from typing import Any
 
 from reelseek.care.reencode._compare import MOST_DB, PEAK, psnr_db
 from reelseek.care.reencode._encoding import Encoding
+from reelseek.care.reencode._seek import Spread
 
 SCHEMA = "reelseek.reencode/1"
 
@@ -23,6 +24,8 @@ class FileReport:
     """Its frames, as many as before."""
     num_key_frames: int
     """Those that are key frames."""
+    num_key_frames_before: int
+    """Those that were key frames in the source."""
     bytes_before: int
     """The source's size."""
     bytes_after: int
@@ -64,6 +67,11 @@ class ReencodeReport:
     """Videos that couldn't be made; the new dataset is then unfinished."""
     num_other_files: int
     """Files that were copied as they are."""
+    seek_ms_before: Spread | None
+    """What reading two frames at a random place takes in a few of the source's videos: warm, one
+    thread, in milliseconds; None where there are failures."""
+    seek_ms_after: Spread | None
+    """The same in the new videos, each read in turn with the source's."""
     seconds: float
     """How long this run took."""
 
@@ -119,8 +127,14 @@ class ReencodeReport:
             files=tuple(FileReport(**file) for file in document["files"]),
             failures=tuple(Failure(**failure) for failure in document["failures"]),
             num_other_files=document["num_other_files"],
+            seek_ms_before=_spread(document["seek_ms_before"]),
+            seek_ms_after=_spread(document["seek_ms_after"]),
             seconds=document["seconds"],
         )
+
+
+def _spread(document: Mapping[str, float] | None) -> Spread | None:
+    return None if document is None else Spread(**document)
 
 
 def _mse(psnr: float) -> float:

@@ -14,6 +14,7 @@ from reelseek.care.reencode._encoder import Output, write_video
 from reelseek.care.reencode._encoding import Encoding
 from reelseek.care.reencode._source import Source
 from reelseek.care.reencode._videos import DatasetVideo
+from reelseek.errors import VideoError
 from reelseek.index import index_video
 
 if TYPE_CHECKING:
@@ -45,9 +46,12 @@ def estimated_bytes(
     path = work / "sample.mp4"
     for place in dict.fromkeys(places.tolist()):
         name = os.path.join(root, videos[place].key)
-        source = Source(name, index_video(name), encoding)
-        frames = list(source.frames(0, min(FRAMES, len(source.table))))
-        num_bytes += encode_clip(path, source, encoding, frames, fps)
+        try:
+            source = Source(name, index_video(name), encoding)
+            frames = list(source.frames(0, min(FRAMES, len(source.table))))
+            num_bytes += encode_clip(path, source, encoding, frames, fps)
+        except VideoError:
+            continue  # it is named when its turn comes
         num_frames += len(frames)
-        path.unlink()
-    return sum(video.num_rows for video in videos) * num_bytes // num_frames
+    path.unlink(missing_ok=True)
+    return sum(video.num_rows for video in videos) * num_bytes // max(1, num_frames)

@@ -8,18 +8,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reelseek.care.reencode._encoding import Encoding, check_size
-from reelseek.errors import CorruptVideoError, UnsupportedVideoError
+from reelseek.errors import CorruptVideoError, DependencyError, UnsupportedVideoError
 from reelseek.index import FrameTable
-from reelseek.index._source import best_video_stream, open_container
+from reelseek.index._source import best_video_stream, open_container, pyav_major
 from reelseek.types import Orientation
 
 if TYPE_CHECKING:
     import av
 
+UNSAID_MATRIX = 2
+"""H.273's number of a colour matrix that isn't said, which is read as BT.601's."""
 FULL_RANGE = "yuvj"
 """Pixel formats whose name says that they use all 256 levels; encoders take the plain name."""
 UNSAID_RANGE, LIMITED_RANGE, ALL_LEVELS = 0, 1, 2
 """FFmpeg's numbers of colour ranges. An unsaid one is read as limited."""
+
+
+LEAST_PYAV = 17
+NOT_WHOLE = "its bytes aren't all there, or aren't what was written"
+FROM_RGB: dict[str, Any] = {"dst_colorspace": "ITU601", "dst_color_range": "MPEG"}
+"""How RGB becomes YUV."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +44,10 @@ class Colours:
     def of(cls, picture: Any) -> Colours:
         """Of a decoded picture."""
         is_full = picture.format.name.startswith(FULL_RANGE)
+        is_rgb = picture.format.is_rgb  # and becomes YUV as FFmpeg makes it by default
         return cls(
-            range=ALL_LEVELS if is_full else int(picture.color_range),
-            matrix=int(picture.colorspace),
+            range=ALL_LEVELS if is_full else LIMITED_RANGE if is_rgb else int(picture.color_range),
+            matrix=UNSAID_MATRIX if is_rgb else int(picture.colorspace),
             primaries=int(picture.color_primaries),
             transfer=int(picture.color_trc),
         )
@@ -49,6 +58,15 @@ class Colours:
         return (mine, self.matrix, self.primaries, self.transfer) == (
             other.range or LIMITED_RANGE, other.matrix, other.primaries, other.transfer
         )  # fmt: skip
+
+
+def check_pyav() -> None:
+    """DependencyError where PyAV doesn't say all of a frame's colours."""
+    if pyav_major() < LEAST_PYAV:
+        raise DependencyError(
+            f"re-encoding needs PyAV {LEAST_PYAV} or newer, and {pyav_major()} is installed",
+            remedy=f"Run `pip install 'av>={LEAST_PYAV}'`",
+        )
 
 
 class Source:
@@ -65,6 +83,7 @@ class Source:
         self.table = table
         self.pixel_format = encoding.pixel_format
         self.size = encoding.size or (table.stream.width, table.stream.height)
+        self._is_scaled = encoding.size is not None
         try:
             check_size(self.size, encoding.pixel_format)
         except ValueError as exc:
@@ -72,7 +91,7 @@ class Source:
                 f"it can't be encoded at its {exc}", remedy="Choose a size by --size", path=path
             ) from exc
         if table.is_cut_short or table.is_damaged.any():
-            raise _damaged(path, None, "its bytes aren't all there, or aren't what was written")
+            raise damaged(path, None, NOT_WHOLE)
 
     def frames(self, first: int = 0, count: int | None = None) -> Iterator[av.VideoFrame]:
         """Its frames in display order, with numbers from 0 as their times.
@@ -92,17 +111,30 @@ class Source:
         wanted = len(self.table) - first if count is None else count
         number = -1
         for number, picture in enumerate(decoded(self.path, self.table, first, wanted)):
+            upright = turn.apply(picture)
+            self._check_size(number, upright)
             prepared = reformatter.reformat(
-                turn.apply(picture),
+                upright,
                 width=width,
                 height=height,
                 format=self.pixel_format,
                 interpolation=Interpolation.BICUBIC,
+                **(FROM_RGB if picture.format.is_rgb else {}),
             )
             prepared.pts, prepared.pict_type = number, 0  # the encoder chooses the types
             yield prepared
         if number + 1 != wanted:
-            raise _damaged(self.path, None, f"{number + 1} frames come out of {wanted}")
+            raise damaged(self.path, None, f"{number + 1} frames come out of {wanted}")
+
+    def _check_size(self, number: int, picture: Any) -> None:
+        """Pictures of several sizes become one only where that was asked for."""
+        if not self._is_scaled and (picture.width, picture.height) != self.size:
+            raise UnsupportedVideoError(
+                f"its size changes on the way, to {picture.width}x{picture.height}",
+                remedy="Choose a size by --size",
+                path=self.path,
+                frame=number,
+            )
 
     def colours(self) -> Colours:
         """What its first frame says of its colours."""
@@ -128,13 +160,13 @@ def decoded(path: str, table: FrameTable, first: int, count: int) -> Iterator[av
                 if first and (picture.pts is None or picture.pts < table.pts[first]):
                     continue
                 if picture.is_corrupt:
-                    raise _damaged(path, first + number, "FFmpeg had to invent parts of it")
+                    raise damaged(path, first + number, "FFmpeg had to invent parts of it")
                 if number == count:
                     return
                 yield picture
                 number += 1
         except av.error.FFmpegError as exc:
-            raise _damaged(path, first + number, str(exc)) from exc
+            raise damaged(path, first + number, str(exc)) from exc
 
 
 class _Turn:
@@ -179,7 +211,8 @@ class _Turn:
         return graph
 
 
-def _damaged(path: str, frame: int | None, detail: str) -> CorruptVideoError:
+def damaged(path: str, frame: int | None, detail: str) -> CorruptVideoError:
+    """The error for a video that isn't whole."""
     return CorruptVideoError(
         "the video is damaged, and is not re-encoded: what is missing would be invented",
         remedy="Copy it again from its source, or leave the episode out",

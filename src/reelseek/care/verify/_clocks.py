@@ -73,7 +73,7 @@ def spacing_fault(seconds: Seconds, fps: float, tick: float) -> ClockFault | Non
     if len(seconds) < 2:
         return None
     off = np.abs(seconds - seconds[0] - np.arange(len(seconds)) / fps)
-    if off.max() <= TOLERANCE + tick / 2:
+    if off.max() <= TOLERANCE:
         return None
     if off.max() <= tick * 1.01:
         what = f"times are rounded to {tick * 1000:.3g} ms, and so up to {off.max() * 1000:.2g} ms "

@@ -11,7 +11,7 @@ from reelseek.care.verify._codes import found
 from reelseek.care.verify._findings import Finding
 from reelseek.care.verify._meta import Meta
 from reelseek.datasets._records import Layout, RowSpan, VideoSpan
-from reelseek.errors import ReelseekError
+from reelseek.errors import FeatureNotFoundError, ReelseekError
 from reelseek.index._build_index import list_videos
 
 
@@ -77,22 +77,26 @@ def _place_videos(meta: Meta, layout: Layout, files: Files) -> None:
     cameras = [name for name, feature in meta.info.features.items() if feature.dtype == "video"]
     for camera in cameras:
         places = files.videos.setdefault(camera, {})
-        for position in range(len(layout.episodes)):
-            span = layout.video_of(position, camera)
-            places.setdefault(meta.relative(span.path), []).append((position, span))
+        try:
+            for position in range(len(layout.episodes)):
+                span = layout.video_of(position, camera)
+                places.setdefault(meta.relative(span.path), []).append((position, span))
+        except FeatureNotFoundError:  # v3's meta has no files of it: as good as none
+            places.clear()
 
 
 def _drop_unused_cameras(meta: Meta, files: Files, present: set[str]) -> None:
     """Cameras of info.json of which there is no file at all."""
     for camera in list(files.videos):
         places = files.videos[camera]
-        if not places or any(path in present for path in places):
+        if any(path in present for path in places) or not files.rows:
             continue
         del files.videos[camera]
         named = set(meta.modality.video.values()) if meta.modality else {camera}
-        example = next(iter(places))
         if camera in named:
-            what = f"none of its {len(places)} videos exists, such as {example}"
+            what = "meta/episodes places none of its videos"
+            if places:
+                what = f"none of its {len(places)} videos exists, such as {next(iter(places))}"
             files.findings.append(found("camera-without-files", what, camera=camera))
         else:
             what = "info.json lists the camera, it has no file, and modality.json doesn't use it"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -63,7 +63,9 @@ class VerifyReport:
     findings: tuple[Finding, ...]
     """The worst first, then by code, path and episode."""
     num_files: int
-    """Videos and parquet files that were looked into, in this run or in one that it goes on from."""
+    """Videos and parquet files that were looked into, now or earlier."""
+    num_kept: int
+    """Those that an earlier run had looked into, and that are unchanged since."""
     num_frames: int
     """Frames of the videos; at the level ``decode`` those that were decoded."""
     num_episodes: int
@@ -80,6 +82,11 @@ class VerifyReport:
         """How many findings there are of a severity."""
         return sum(finding.severity is severity for finding in self.findings)
 
+    def without(self, codes: Collection[str]) -> VerifyReport:
+        """The same without the findings of some codes."""
+        left = tuple(finding for finding in self.findings if finding.code not in codes)
+        return dataclasses.replace(self, findings=left)
+
     def document(self) -> dict[str, Any]:
         """The report as JSON has it, with a schema name of its own."""
         return {
@@ -89,6 +96,7 @@ class VerifyReport:
             "is_sound": self.is_sound,
             "counts": {severity.value: self.count(severity) for severity in ORDER},
             "num_files": self.num_files,
+            "num_kept": self.num_kept,
             "num_frames": self.num_frames,
             "num_episodes": self.num_episodes,
             "seconds": self.seconds,

@@ -27,8 +27,9 @@ MOVED = 0.1
 """Share of its range in the dataset through which a number has to pass to have moved."""
 MOVING = 0.5
 """Share of the numbers that vary; more than that have to move."""
-REPEATED = 0.25
-"""Share of the frames during which the robot moves that are equal to the one before."""
+REPEATED = 0.4
+"""Share of the frames during which the robot moves that are equal to the one before: half of them
+are at half the rate. AV1 with a key frame every other frame makes a fifth of a slow robot's so."""
 FEWEST = 10
 """Frames on which such a share may rest."""
 
@@ -135,7 +136,8 @@ def _repeated(
     """Look at a second at a time: of those in which the robot moves, how many frames repeat?"""
     equal = np.zeros(one.count, np.bool_)
     for first, last in _inside(decoded["equal"], one):
-        equal[first - one.first : last + 1 - one.first] = True
+        if not _overlaps(decoded["black"], first, last):
+            equal[first - one.first : last + 1 - one.first] = True
     if equal.sum() < REPEATED * FEWEST:
         return
     second = max(2, round(fps))

@@ -123,7 +123,7 @@ def _damage(video: Video) -> Iterator[Finding]:
 
 def _open_gops(video: Video) -> Iterator[Finding]:
     frames = video.facts["open_gop"]
-    if frames:
+    if frames and not video.facts["damaged"]:
         what = f"{len(frames)} key frames are no clean start, first frame {frames[0]}"
         yield video.found("open-gop", what, frames=(frames[0], frames[-1]))
 

@@ -45,7 +45,7 @@ def _fault_code(path: str, exc: ReelseekError) -> str:
 
 
 def _facts(path: Path, fps: float | None) -> Facts:
-    from reelseek.datasets._parquet import as_array, open_parquet, reading
+    from reelseek.datasets._parquet import as_array, check_size, open_parquet, reading
 
     columns: dict[str, Facts] = {}
     kept: dict[str, NDArray[Any]] = {}
@@ -56,6 +56,7 @@ def _facts(path: Path, fps: float | None) -> Facts:
             columns[name] = {"kind": kind, "missing": 0}
             if kind == "other":
                 continue
+            check_size(file, [name], range(file.metadata.num_row_groups), path)
             column = file.read(columns=[name], use_threads=False)[name]
             columns[name]["missing"] = _num_missing(column)
             if columns[name]["missing"] == 0:

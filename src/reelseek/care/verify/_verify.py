@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
 
-from reelseek.care.verify._check_file import PARQUET, check_file
+from reelseek.care.jobs import Executor
+from reelseek.care.verify._check_file import PARQUET
+from reelseek.care.verify._codes import found
 from reelseek.care.verify._files import Files, list_files
 from reelseek.care.verify._findings import Finding, VerifyReport, sorted_findings
 from reelseek.care.verify._judge_info import judge_camera, judge_columns, judge_totals
@@ -22,21 +24,21 @@ from reelseek.care.verify._judge_rows import (
     value_ranges,
 )
 from reelseek.care.verify._judge_videos import Video, judge_video
+from reelseek.care.verify._look import Tell, look_into
 from reelseek.care.verify._meta import Meta, read_meta
 from reelseek.care.verify._windows import Part
 from reelseek.datasets._records import VideoSpan
 
 Level = Literal["quick", "decode"]
 LEVELS = ("quick", "decode")
-Tell = Callable[[int, int], None]
-"""(files done, files in all)."""
 
 
 def verify_dataset(
     root: str | os.PathLike[str],
     *,
     level: Level = "quick",
-    executor: Any = None,
+    executor: Executor | None = None,
+    is_fresh: bool = False,
     tell: Tell | None = None,
 ) -> VerifyReport:
     """Find what is wrong with a dataset.
@@ -45,11 +47,15 @@ def verify_dataset(
         root: The folder that holds ``meta``, ``data`` and ``videos``.
         level: ``quick`` looks at meta, the parquet columns and each video's index; ``decode`` also
             decodes every frame.
-        executor: Where files are looked into; None for processes on this machine.
+        executor: Where files are looked into; None for this process, one after the other. With
+            one, a run that was stopped is gone on from; what was decoded is kept beside the
+            dataset's index, so that the next run looks only into files that were changed since.
+        is_fresh: Look into all files again, whatever was kept.
         tell: Is told how many of the files are done.
 
     Raises:
-        DatasetNotFoundError: The folder is no dataset. All else is a finding.
+        DatasetNotFoundError: The folder is no dataset. What is wrong with one is a finding.
+        ReelseekError: Another run with an executor is at work on it.
 
     Example:
         >>> from reelseek.care.verify import verify_dataset
@@ -62,29 +68,23 @@ def verify_dataset(
     folder = Path(os.path.abspath(os.fspath(root)))
     meta = read_meta(folder)
     files = list_files(meta)
-    facts, failures = _look_into(meta, files, level, executor, tell or _tell_nobody)
-    findings = [*meta.findings, *files.findings, *failures, *_judged(meta, files, facts)]
+    looked = look_into(
+        folder, files.to_check, level, None if meta.info is None else meta.info.fps,
+        executor=executor, is_fresh=is_fresh, tell=tell or _tell_nobody,
+    )  # fmt: skip
+    failed = [found("check-failed", text, path=path) for path, text in looked.failures.items()]
+    facts = looked.facts
+    findings = [*meta.findings, *files.findings, *failed, *_judged(meta, files, facts)]
     return VerifyReport(
         root=str(folder),
         level=level,
         findings=sorted_findings(findings),
         num_files=len(facts),
+        num_kept=looked.num_kept,
         num_frames=sum(_frames_seen(fact) for fact in facts.values()),
         num_episodes=0 if meta.layout is None else len(meta.layout.episodes),
         seconds=time.monotonic() - started,
     )
-
-
-def _look_into(
-    meta: Meta, files: Files, level: str, executor: Any, tell: Tell
-) -> tuple[dict[str, dict[str, Any]], list[Finding]]:
-    """Each file's facts by its path, and findings for those that couldn't be looked into."""
-    fps = None if meta.info is None else meta.info.fps
-    facts = {}
-    for count, path in enumerate(files.to_check, 1):
-        facts[path] = check_file(path, root=str(meta.root), level=level, fps=fps)
-        tell(count, len(files.to_check))
-    return facts, []
 
 
 def _frames_seen(facts: dict[str, Any]) -> int:
@@ -113,7 +113,7 @@ def _judged(meta: Meta, files: Files, facts: dict[str, dict[str, Any]]) -> Itera
         yield from judge_pictures(video, motion)
     if meta.info is not None:
         yield from judge_columns(meta.info, tables)
-        for camera in files.videos or {video.camera: {} for video in videos if video.camera}:
+        for camera in files.videos:
             feature = meta.info.features[camera]
             own = [video for video in videos if video.camera == camera]
             yield from judge_camera(feature, meta.info.fps, own)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from reelseek.bitstream import hevc_nal_types, iter_nals, nal_format_of
 from reelseek.bitstream._hevc import RASL
+from reelseek.care.verify._runs import runs_of
 from reelseek.datasets._files import LFS_START
 from reelseek.errors import CorruptVideoError, NotAVideoError, ReelseekError, VideoNotFoundError
 from reelseek.index import NO_PTS, FrameTable, index_tables
@@ -87,12 +88,6 @@ def times_of(facts: Facts) -> NDArray[np.float64] | None:
     return seconds
 
 
-def runs_of(flags: NDArray[np.bool_]) -> list[list[int]]:
-    """The first and last place of each run of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
-    return [[int(first), int(end) - 1] for first, end in edges.reshape(-1, 2)]
-
-
 def _open_gop(path: str, table: FrameTable) -> list[int]:
     """Key frames at which decoding can't start without harm to frames that follow them in the file.
 
@@ -129,8 +124,10 @@ def _refers_back(path: str, table: FrameTable, frames: NDArray[np.int64]) -> NDA
 
 def _fault(path: str, exc: ReelseekError) -> Facts:
     """Why a video can't be read, under the code that fits."""
-    what = exc.what + (f" ({exc.detail})" if exc.detail else "")
-    return {"code": _fault_code(path, exc), "what": what, "remedy": exc.remedy}
+    code = _fault_code(path, exc)
+    is_told = code in ("video-corrupt", "video-unreadable") and exc.detail
+    what = exc.what + (f" ({exc.detail})" if is_told else "")
+    return {"code": code, "what": what, "remedy": exc.remedy}
 
 
 def _fault_code(path: str, exc: ReelseekError) -> str:
