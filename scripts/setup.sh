@@ -25,7 +25,7 @@ case "$1" in
 demo)
     say "installing reelseek with its decoders (torch is the large one)"
     pip install 'pip>=25.1'
-    pip install -c constraints.txt -e '.[torch,bench]'
+    pip install -c constraints.txt -e '.[torch,bench,report]'
     ;;
 test)
     say "installing what the tests need: tools, and the real LeRobot to compare with"

@@ -20,7 +20,8 @@ SEARCH_PATH = os.environ.get("LD_LIBRARY_PATH")
 REPOSITORY = Path(__file__).parent.parent
 REQUIRED = frozenset(filter(None, os.environ.get("REELSEEK_REQUIRE", "").split(",")))
 """Names of what must not be skipped: ``torch``, ``torchcodec``, ``decord``, ``opencv``,
-``torchvision``, ``lerobot``, ``transformers``, ``data``, ``slurm``, ``ray``."""
+``torchvision``, ``lerobot``, ``transformers``, ``data``, ``slurm``, ``ray``, ``jinja2``,
+``chromium``."""
 
 
 def skip_without(name: str, reason: str) -> None:

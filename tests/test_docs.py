@@ -93,6 +93,8 @@ def test_console_commands_run(
         for package in ("torch",) if "torchcodec" in command else ("torch", "matplotlib"):
             if importlib.util.find_spec(package) is None:
                 skip_without(package, f"{package} isn't installed")
+    if "reelseek report" in command:
+        needs("jinja2")
     if "--executor slurm" in command:
         needs_submitit()
         request.getfixturevalue("slurm")

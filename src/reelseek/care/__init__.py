@@ -1,1 +1,1 @@
-"""Care for whole datasets: checking, re-encoding, and jobs over thousands of files."""
+"""Care for whole datasets: checking, re-encoding, jobs over thousands of files, and reports."""

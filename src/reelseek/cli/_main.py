@@ -19,6 +19,7 @@ from reelseek.cli import (
     _info,
     _probe,
     _reencode,
+    _report,
     _run,
     _verify,
 )
@@ -51,6 +52,7 @@ app.command("index")(_index.index)
 app.command("info")(_info.info)
 app.command("probe")(_probe.probe)
 app.command("reencode")(_reencode.reencode)
+app.command("report")(_report.report)
 app.command("run", context_settings={"allow_interspersed_args": False})(_run.run)
 app.command("verify")(_verify.verify)
 app.add_typer(_bench.app, name="bench")
