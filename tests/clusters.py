@@ -26,6 +26,14 @@ ray.shutdown()
 """
 
 
+def needs_submitit() -> None:
+    """Skip the test, or fail it where ``slurm`` is required, without what submits the jobs."""
+    from tests.conftest import skip_without
+
+    if importlib.util.find_spec("submitit") is None:
+        skip_without("slurm", "submitit isn't installed")
+
+
 @pytest.fixture(scope="session")
 def slurm() -> Iterator[Path]:
     """The slurm.conf of a running cluster of two nodes; SLURM_CONF names it meanwhile."""

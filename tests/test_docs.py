@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clusters import needs_submitit
 from tests.conftest import REPOSITORY, needs, skip_without
 
 DOCUMENTS = sorted([REPOSITORY / "README.md", *(REPOSITORY / "docs").glob("*.md")])
@@ -93,7 +94,7 @@ def test_console_commands_run(
             if importlib.util.find_spec(package) is None:
                 skip_without(package, f"{package} isn't installed")
     if "--executor slurm" in command:
-        needs("submitit")
+        needs_submitit()
         request.getfixturevalue("slurm")
     if "--executor ray" in command:
         needs("ray")

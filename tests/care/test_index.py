@@ -12,6 +12,7 @@ from reelseek.care._index import index_dataset
 from reelseek.care.jobs import LocalExecutor
 from reelseek.index import Sidecar, build_index
 from tests.cli.conftest import Run, reelseek_command
+from tests.clusters import needs_submitit
 from tests.conftest import needs
 from tests.index.tables import make_folder
 
@@ -37,9 +38,10 @@ def test_cluster_finds_the_records_that_this_machine_finds(
     reelseek_command: Run, request: pytest.FixtureRequest, tmp_path: Path, executor: str
 ) -> None:
     if executor == "slurm":
-        needs("submitit")
+        needs_submitit()
         request.getfixturevalue("slurm")
-    needs(executor) if executor == "ray" else None
+    else:
+        needs("ray")
     here, there = pair_of_datasets(tmp_path)
     build_index(here)
     done = reelseek_command("index", there, "--executor", executor, "--tasks", 2, "--json")

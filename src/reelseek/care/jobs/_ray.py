@@ -30,8 +30,8 @@ class RayExecutor:
     """Tasks of a Ray cluster."""
 
     address: str = ""
-    """A running cluster, as "host:6379", "ray://host:10001" or "auto"; empty takes RAY_ADDRESS,
-    and starts one on this machine where that isn't set."""
+    """A running cluster, as "host:6379" or "auto"; empty takes RAY_ADDRESS, and starts one on
+    this machine where that isn't set."""
     cpus: int = 1
     """Worker processes of each task, and the CPUs that Ray counts for it."""
     tasks: int = 0

@@ -16,6 +16,8 @@ DRIFT_WITHIN = 0.01
 """Relative difference from which on a rate is another one rather than a drift."""
 UNEVEN = 0.2
 """Share of a step by which steps of an even video may differ from whole ones."""
+OFTEN = 0.25
+"""Share of steps over dropped frames beyond which the rate itself varies."""
 
 Seconds = NDArray[np.float64]
 
@@ -80,7 +82,8 @@ def spacing_fault(seconds: Seconds, fps: float, tick: float) -> ClockFault | Non
         return ClockFault("times-coarse", f"{what}off")
     steps = np.diff(seconds) * fps
     whole = np.rint(steps)
-    if np.all(whole >= 1) and np.all(np.abs(steps - whole) / fps <= TOLERANCE + tick * 1.01):
+    is_whole = np.all(whole >= 1) and np.all(np.abs(steps - whole) / fps <= TOLERANCE + tick * 1.01)
+    if is_whole and np.mean(whole > 1) <= OFTEN:
         return _dropped(whole)
     usual = 1 / fps
     worst = int(np.argmax(np.abs(np.diff(seconds) - usual)))

@@ -55,7 +55,7 @@ def decoded_facts(path: str, table: FrameTable) -> dict[str, Any]:
                 times.append(NO_PTS if frame.pts is None else frame.pts)
                 see(frame)
         except av.error.FFmpegError as exc:
-            fault = str(exc)
+            fault = exc.strerror or str(exc)
     return {
         "num_frames": len(times),
         "fault": fault,
@@ -143,9 +143,8 @@ class Watch:
         rows = self._rows.reshape(AT_ONCE + 1, -1)
         first = self._count - count
         before, now = rows[:count], rows[1 : count + 1]
-        apart = (np.maximum(now, before) - np.minimum(now, before)).max(axis=1)
-        brightest = now.max(axis=1)
-        self._black += (first + np.flatnonzero(brightest <= self._black_most)).tolist()
+        apart = self._how_far_apart(now, before)
+        self._black += (first + self._black_ones(now)).tolist()
         if self._is_first:  # there is none before it
             apart[0] = np.iinfo(apart.dtype).max
             self._is_first = False
@@ -154,6 +153,20 @@ class Watch:
             self._follow(first, start, end + 1, rows)
         rows[0] = rows[count]
         self._waiting = 0
+
+    def _how_far_apart(self, now: NDArray[Any], before: NDArray[Any]) -> NDArray[Any]:
+        """(N,) the largest difference of each two pictures; of unlike ones only the middle's."""
+        middle = _middle(now)
+        apart = _most_apart(now[:, middle], before[:, middle])
+        near = np.flatnonzero(apart <= STILL_LEVELS * self._unit)
+        if len(near):
+            apart[near] = _most_apart(now[near], before[near])
+        return apart
+
+    def _black_ones(self, now: NDArray[Any]) -> NDArray[np.int64]:
+        dark = np.flatnonzero(now[:, _middle(now)].max(axis=1) <= self._black_most)
+        found: NDArray[np.int64] = dark[now[dark].max(axis=1, initial=0) <= self._black_most]
+        return found
 
     def _follow(self, first: int, start: int, end: int, rows: NDArray[Any]) -> None:
         """Take pictures that resemble the ones before them into stretches.
@@ -169,7 +182,7 @@ class Watch:
         while start < end:
             assert self._anchor is not None
             now = rows[start + 1 : end + 1]
-            apart = (np.maximum(now, self._anchor) - np.minimum(now, self._anchor)).max(axis=1)
+            apart = _most_apart(now, self._anchor)
             left = np.flatnonzero(apart > STILL_LEVELS * self._unit)
             stays = int(left[0]) if len(left) else len(now)
             self._stretch[1] += stays
@@ -187,6 +200,18 @@ class Watch:
         if self._anchor is not None and last > first:
             self._still.append([first, last])
         self._anchor = None
+
+
+def _most_apart(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+    """(N,) the largest difference of pictures' samples, (N, samples) each."""
+    apart: NDArray[Any] = (np.maximum(one, other) - np.minimum(one, other)).max(axis=1)
+    return apart
+
+
+def _middle(pictures: NDArray[Any]) -> slice:
+    """A quarter of the samples, from the middle of the picture, where most things move."""
+    count = pictures.shape[1]
+    return slice(count * 3 // 8, max(count * 5 // 8, count * 3 // 8 + 1))
 
 
 def _luma_bits(pixel_format: Any) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,6 +77,8 @@ def look_into(
             looked.facts[path] = outcome.value
     if level == "quick":  # looking again takes no longer than asking whether anything changed
         discard_job(job)
+        with contextlib.suppress(OSError):  # an index may be there
+            job.folder.parent.parent.rmdir()
     return looked
 
 

@@ -96,12 +96,12 @@ def _open_gop(path: str, table: FrameTable) -> list[int]:
     """
     if table.has_partial_keys:
         return [int(frame) for frame in np.flatnonzero(table.is_key)[1:]]
-    if not table.is_seekable:
-        return []
     keys = np.flatnonzero(table.is_key)
+    if not table.is_seekable or len(keys) == 0:
+        return []
     keys = keys[np.argsort(table.decode_position[keys])]
     behind = np.searchsorted(table.decode_position[keys], table.decode_position, "right") - 1
-    nearest = keys[np.maximum(behind, 0)] if len(keys) else np.zeros(0, np.int64)
+    nearest = keys[np.maximum(behind, 0)]
     leading = np.flatnonzero((behind >= 0) & (nearest > np.arange(len(table))))
     if table.stream.codec == "hevc" and len(leading):
         leading = leading[_refers_back(path, table, leading)]
