@@ -19,6 +19,7 @@ from reelseek.cli import (
     _info,
     _probe,
     _run,
+    _slurm,
 )
 from reelseek.errors import ReelseekError
 
@@ -50,6 +51,7 @@ app.command("info")(_info.info)
 app.command("probe")(_probe.probe)
 app.command("run", context_settings={"allow_interspersed_args": False})(_run.run)
 app.add_typer(_bench.app, name="bench")
+app.add_typer(_slurm.app, name="slurm")
 
 
 def _print_version(is_asked: bool) -> None:
