@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from reelseek.launch._check_script import ScriptCheck
+
+SCHEMA = "reelseek.slurm-check/1"
 app = typer.Typer(
     no_args_is_help=True, help="Make the SLURM script of a training job, or check one."
 )
@@ -94,6 +101,57 @@ def train(
         # Quoted words may hold anything, so nothing wraps, trims or decodes these lines.
         sys.stdout.flush()
         sys.stdout.buffer.write(os.fsencode(script))
+
+
+@app.command()
+def check(
+    scripts: Annotated[list[str], typer.Argument(metavar="SCRIPT...", help="sbatch scripts.")],
+    as_json: Annotated[
+        bool, typer.Option("--json", help=f"Print one JSON document ({SCHEMA}).")
+    ] = False,
+) -> None:
+    """Say what is wrong in batch scripts, with the corrected lines; they are read and never run.
+
+    Exit status 0 where there are only notes, else 1.
+    """
+    from reelseek.cli._console import show_json, show_whole
+    from reelseek.launch._check_script import check_script
+
+    checks = [check_script(script) for script in scripts]
+    if as_json:
+        show_json({"schema": SCHEMA, "scripts": [_document(one) for one in checks]})
+    else:
+        for one in checks:
+            show_whole(*_lines(one))
+    if not all(one.is_well for one in checks):
+        raise typer.Exit(1)
+
+
+def _document(check: ScriptCheck) -> dict[str, Any]:
+    problems = [
+        {
+            "line": problem.line, "code": problem.code, "severity": problem.severity.value,
+            "what": problem.what, "mend": problem.mend,
+        }
+        for problem in check.problems
+    ]  # fmt: skip
+    return {"path": check.path, "is_well": check.is_well, "problems": problems}
+
+
+def _lines(check: ScriptCheck) -> Iterator[Text]:
+    from rich.text import Text
+
+    from reelseek.native._printable import printable
+
+    styles = {"error": "bold red", "warning": "yellow", "note": "dim"}
+    for problem in check.problems:
+        severity = problem.severity.value
+        where = f"{check.path}:{problem.line}" if problem.line else check.path
+        line = f"{where}: {severity}: {problem.what} [{problem.code}]"
+        yield Text(printable(line), style=styles[severity])
+        yield Text(f"    {printable(problem.mend)}")
+    if check.is_well:
+        yield Text(printable(f"{check.path}: nothing is wrong"), style="bold green")
 
 
 @app.command(hidden=True)

@@ -110,13 +110,16 @@ done
 """
 
 END_OF_JOB = """\
-if [ "$reelseek_status" -ne 0 ]; then
+if [ "$reelseek_status" -ne 0 ] && [ -z "$reelseek_signal" ]; then
     echo "reelseek: srun ended with status $reelseek_status. What each task said:" \\
         @LOGS@"/$SLURM_JOB_NAME-$SLURM_JOB_ID-*.log" >&2
 fi
 if [ "$reelseek_signal" = USR1 ] && [ "$reelseek_restarts" -lt @REQUEUES@ ]; then
     echo "reelseek: the time of job $SLURM_JOB_ID is nearly up, it is queued again"
     scontrol requeue "$SLURM_JOB_ID"
+elif [ "$reelseek_signal" = USR1 ]; then
+    echo "reelseek: the time of job $SLURM_JOB_ID is up, and it was started again" \\
+        "$reelseek_restarts times: @REQUEUES@ are allowed" >&2
 fi
 exit "$reelseek_status"
 """
