@@ -173,11 +173,18 @@ def _folders(script: Script) -> Iterator[Problem]:
     for made in _values(script):
         for folder in segments(made.expanded):
             is_plain = folder.startswith("/") and not re.search(r"[$*?\[`~]", folder)
-            if is_plain and not Path(folder).is_dir():
+            if is_plain and not Path(folder).is_dir() and not _is_wrong_version(folder):
                 yield Problem(
                     "folder-missing", made.line, f"{folder} is not on this machine",
                     f"ls -d {folder}  # on a node",
                 )  # fmt: skip
+
+
+def _is_wrong_version(folder: str) -> bool:
+    """Whether the path's Python is what is wrong with it, which is said elsewhere."""
+    found = VERSIONED.search(folder)
+    installed = _pythons(found["prefix"]) if found else set()
+    return bool(found and installed and found["version"] not in installed)
 
 
 def _order(script: Script) -> Iterator[Problem]:

@@ -17,10 +17,9 @@ HOOK = re.compile(
     r"conda(\S*)? shell\.\w+ hook|/profile\.d/conda\.sh|shell hook|\.bashrc|\.bash_profile"
     r"|bin/activate\b|micromamba shell"
 )
-MEETING = (
-    "--rdzv-backend=c10d --rdzv-id=$SLURM_JOB_ID --rdzv-endpoint=$head:29500, with "
-    'head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
-)
+HEAD = '"$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1):29500"'
+"""Where torchrun's nodes may meet."""
+TORCHRUN = re.compile(r"(\S*\btorchrun\b|-m torch\.distributed\.(run|launch)\b)")
 
 
 def job_problems(script: Script) -> Iterator[Problem]:
@@ -178,19 +177,27 @@ def _torchrun(script: Script) -> Iterator[Problem]:
     asked = _asked(script)
     nodes = _number(asked, "--nodes", 1)
     for start, said in _torchruns(script):
-        line = start.command.line
-        text = script.line(line)
         if nodes > 1:
             yield from _meeting_problems(script, start, said, nodes)
         wanted, told = _gpus(asked, nodes), said.options.get("--nproc-per-node", "1")
         if wanted and told.isdigit() and int(told) != wanted:
-            mended = re.sub(r"(--nproc[-_]per[-_]node[= ])\S+", rf"\g<1>{wanted}", text)
-            if "--nproc-per-node" not in said.options:
-                mended = re.sub(r"\btorchrun\b", f"torchrun --nproc-per-node={wanted}", text)
+            line = start.command.line
             yield Problem(
                 "nproc-differs", line,
-                f"torchrun starts {told} on each node, which has {wanted} GPUs", mended,
+                f"torchrun starts {told} on each node, which has {wanted} GPUs",
+                _with_option(script.line(line), "--nproc-per-node", str(wanted)),
             )  # fmt: skip
+
+
+def _with_option(text: str, name: str, value: str) -> str:
+    """The line with an option of torchrun's changed, or put right behind torchrun."""
+    either = name.replace("-", "[-_]").replace("[-_][-_]", "--", 1)
+    mended = re.sub(rf"({either}[= ])\S+", lambda found: f"{found[1]}{value}", text)
+    if mended != text:
+        return mended
+    option = f"{name}={value}"
+    mended = TORCHRUN.sub(lambda found: f"{found[0]} {option}", text, count=1)
+    return mended if mended != text else f"{text}  # with {option}"
 
 
 def _meeting_problems(
@@ -198,26 +205,30 @@ def _meeting_problems(
 ) -> Iterator[Problem]:
     line = start.command.line
     text = script.line(line)
-    if not said.meets or "--standalone" in said.options:
-        is_alone = "--standalone" in said.options
-        why = "--standalone is for one node" if is_alone else "it isn't told where they meet"
-        yield Problem(
-            "no-rendezvous", line, f"torchrun runs on {nodes} nodes, and {why}",
-            f"torchrun {MEETING}",
-        )  # fmt: skip
+    is_alone = "--standalone" in said.options
+    if is_alone or not said.meets:
+        mended = re.sub(r"\s--standalone\b", "", text)
+        for name, value in (
+            ("--rdzv-endpoint", HEAD), ("--rdzv-id", '"$SLURM_JOB_ID"'), ("--rdzv-backend", "c10d"),
+            ("--nnodes", str(nodes)),
+        ):  # fmt: skip
+            mended = _with_option(mended, name, value)
+        why = "--standalone is for one" if is_alone else "it isn't told where they meet"
+        what = f"torchrun runs on {nodes} nodes, and {why}"
+        yield Problem("no-rendezvous", line, what, mended)
     if not _is_in_srun(script, start):
         yield Problem(
             "torchrun-not-in-srun", line,
             f"without srun torchrun runs on the first of {nodes} nodes alone",
-            re.sub(r"(\S*torchrun\b|python\S* -m torch)", r"srun --export=ALL \1", text, count=1),
+            f"srun --export=ALL --ntasks-per-node=1 {text}",
         )  # fmt: skip
     told = re.fullmatch(r"(\d+)(?::(\d+))?", said.options.get("--nnodes", "1"))
-    if told and not int(told[1]) <= nodes <= int(told[2] or told[1]):
-        what = f"torchrun waits for {told[0]} nodes, and the job has {nodes}"
-        mended = re.sub(r"(--nnodes[= ])\S+", rf"\g<1>{nodes}", text)
-        if "--nnodes" not in said.options:
-            mended = re.sub(r"\btorchrun\b", f"torchrun --nnodes={nodes}", text)
-        yield Problem("nnodes-differs", line, what, mended)
+    is_told = "--nnodes" in said.options or (said.meets and not is_alone)
+    if is_told and told and not int(told[1]) <= nodes <= int(told[2] or told[1]):
+        what = f"torchrun waits for {told[0]} of the job's {nodes} nodes"
+        if int(told[1]) > nodes:
+            what = f"torchrun waits for {told[0]} nodes, and the job has {nodes}"
+        yield Problem("nnodes-differs", line, what, _with_option(text, "--nnodes", str(nodes)))
 
 
 def _is_in_srun(script: Script, start: Start) -> bool:
