@@ -22,10 +22,10 @@ from reelseek.index import (
     build_index,
     index_tables,
 )
-from reelseek.index import _worker as worker
 from reelseek.index._location import cache_folder
 from reelseek.video import _open as opening
 from reelseek.video._open import open_with_tables
+from reelseek.workers import _child
 from tests.corpus import clip_path
 from tests.index.tables import make_folder, same
 
@@ -123,9 +123,10 @@ def test_file_that_kills_its_process_is_one_failure(
         "        os.kill(os.getpid(), 11)\n"
         "    return index_file(folder, relative)\n"
         "_worker.index_file = deadly\n"
-        "_worker.main()\n"
+        "from reelseek.workers import _child\n"
+        "_child.main()\n"
     )
-    monkeypatch.setattr(worker, "__file__", str(deadly))
+    monkeypatch.setattr(_child, "__file__", str(deadly))
     report = built(tmp_path)
     (failure,) = report.failures
     assert failure.path.endswith("00002_hevc.mp4") and "died of signal 11" in failure.message

@@ -20,8 +20,8 @@ from reelseek.index._location import writable_path
 from reelseek.index._sidecar import Sidecar
 from reelseek.index._sidecar_writer import SidecarWriter
 from reelseek.index._video_record import RecordHead, VideoRecord
-from reelseek.index._worker import index_file
-from reelseek.index._worker_pool import WorkerPool
+from reelseek.index._worker import INDEX_FILE, index_file
+from reelseek.workers import answers_of, num_cpus
 
 VIDEO_SUFFIXES = (
     ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".ts", ".mpg", ".mpeg", ".flv", ".ivf", ".nut"
@@ -103,7 +103,7 @@ def build_index(
         path = writable_path(owner) if index_path is None else Path(index_path).absolute()
         with _partial_of(path, folder == owner, tell_waiting) as partial:
             build = _Build(folder, path, partial, files, tell or _tell_nobody)
-            return build.run(_cpus() if jobs is None else jobs, started)
+            return build.run(num_cpus() if jobs is None else jobs, started)
     except OSError as exc:
         raise IndexFileError(
             "the index can't be written",
@@ -244,8 +244,11 @@ class _Build:
         if len(self.files) == 1:  # a single video isn't worth a process of its own
             yield from ((file, index_file(self.folder, file)) for file in todo)
             return
-        with WorkerPool(self.folder, todo, jobs) as pool:
-            yield from pool.results()
+        calls = [(self.folder, file) for file in todo]
+        for answer in answers_of(INDEX_FILE, calls, jobs):
+            file = todo[answer.position]
+            died = f"the process that indexed it {answer.death}"
+            yield file, died if answer.death else answer.value
 
     def _take(self, file: bytes, found: VideoRecord | str) -> None:
         if isinstance(found, str):
@@ -298,10 +301,6 @@ def _locked(path: Path, tell_waiting: Callable[[], None] | None) -> Iterator[Non
         yield
     finally:
         lock.release()
-
-
-def _cpus() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _tell_nobody(_done: int, _total: int) -> None:

@@ -1,0 +1,1 @@
+"""Care for whole datasets: checking, re-encoding, and jobs over thousands of files."""

@@ -1,0 +1,242 @@
+"""SLURM: each run is an array of tasks, submitted by submitit.
+
+Which tasks are alive is asked of squeue, which every SLURM answers; submitit's own way needs
+accounting, and without it a task that died without a result never ends. The array's name is the
+run's own, as job ids can repeat.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reelseek.care.jobs._journal import RUNS, Entry
+from reelseek.care.jobs._processes import end_of_log, own_paths, reelseek_variables
+from reelseek.care.jobs._task import run_part_on_slurm
+from reelseek.care.jobs._watch import Watch
+from reelseek.care.jobs._work import Work
+from reelseek.errors import DependencyError, ReelseekError
+
+DEFAULT_TASKS = 32
+SIGNAL_SECONDS = 90
+"""So long before its time is up a task is told to stop."""
+COMMAND_SECONDS = 60
+"""A SLURM command that takes longer has failed."""
+LOG_LINES = 5
+"""Lines of a dead task's log that an error quotes."""
+STARTED = "slurm.json"
+"""In a run's folder while its array may be at work: the array's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmExecutor:
+    """An array of SLURM tasks."""
+
+    partition: str = ""
+    """Where; empty takes SLURM's default, as with ``time`` and ``account``."""
+    time: str = ""
+    """Each task's time limit, as sbatch reads it. A task that it stops goes on where it was."""
+    cpus: int = 1
+    """Worker processes of each task, and its CPUs."""
+    account: str = ""
+    """Whose time it is."""
+    tasks: int = 0
+    """Tasks at most; 0 takes DEFAULT_TASKS."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """More of sbatch's long options: ``{"mem": "8G", "qos": "low"}``."""
+    setup: tuple[str, ...] = ()
+    """Lines of shell for the batch script, as `reelseek env --format slurm` prints them."""
+    say: Callable[[str], None] = field(default=lambda _text: None)
+    """Is told what a person should know: job numbers, dead tasks."""
+    poll_seconds: float = 1.0
+    """Between two looks into the journal."""
+    ask_seconds: float = 10.0
+    """Between two calls of squeue."""
+
+    def entries(self, work: Work) -> Iterator[Entry]:
+        """Each item's entry, as they come. Stopped early, it cancels the array."""
+        _end_former_arrays(work)
+        array = _Array(self, work)
+        yield from Watch(
+            work, array, self.tasks or DEFAULT_TASKS, self.cpus, self.say,
+            self.poll_seconds, self.ask_seconds,
+        ).entries()  # fmt: skip
+        array.is_over()
+
+    def logs(self, work: Work) -> str:
+        """The folder with the tasks' logs."""
+        return str(work.run_folder / "logs")
+
+
+@dataclass(slots=True)
+class _Array:
+    """The tasks of one run."""
+
+    options: SlurmExecutor
+    work: Work
+    _jobs: list[str] = field(default_factory=list)
+    """Job numbers, one for each submission."""
+    _reasons: set[str] = field(default_factory=set)
+    """Why tasks wait, as far as that was said."""
+
+    @property
+    def _name(self) -> str:
+        return f"reelseek-{self.work.job.name}-{self.work.run}"
+
+    @property
+    def _logs(self) -> Path:
+        return Path(self.options.logs(self.work))
+
+    def submit(self, parts: Sequence[Path]) -> list[str]:
+        """Submit an array."""
+        submitit = _imported()
+        if "%" in str(self._logs):
+            raise ReelseekError(
+                "SLURM would read the % in this path as a pattern",
+                remedy="Give the dataset a path without it (a link will do)",
+                path=self._logs,
+            )
+        self._logs.mkdir(parents=True, exist_ok=True)
+        (self.work.run_folder / STARTED).write_text(json.dumps({"name": self._name}))
+        executor = submitit.SlurmExecutor(self._logs)
+        executor.update_parameters(**self._parameters())
+        try:
+            with _outside_of_any_job():
+                jobs = executor.map_array(run_part_on_slurm, [str(path) for path in parts])
+        except (submitit.core.utils.FailedJobError, OSError) as exc:
+            raise ReelseekError(
+                "SLURM doesn't take the job",
+                remedy="Check --partition, --account, --time and --cpus",
+                detail=" ".join(str(exc).split()),
+            ) from exc
+        number = jobs[0].job_id.partition("_")[0]
+        self._jobs.append(number)
+        self.options.say(f"SLURM job {number}: {len(jobs)} tasks, logs in {self._logs}")
+        return [job.job_id for job in jobs]
+
+    def _parameters(self) -> dict[str, Any]:
+        options = self.options
+        extra = {"time": options.time, "requeue": True, **options.parameters}
+        return {
+            "job_name": self._name,
+            "partition": options.partition or None,
+            "account": options.account or None,
+            "cpus_per_task": options.cpus,
+            "time": None,  # submitit's default is 5 minutes
+            "signal_delay_s": SIGNAL_SECONDS,
+            "additional_parameters": {key: value for key, value in extra.items() if value != ""},
+            "setup": [*_variables(), *options.setup],
+            # What the script exports reaches the tasks in spite of `sbatch --export=NONE`; and
+            # since SLURM 22.05 srun doesn't take over the number of CPUs.
+            "srun_args": ["--export=ALL", f"--cpus-per-task={options.cpus}"],
+            "stderr_to_stdout": True,
+        }
+
+    def alive(self, tasks: Collection[str]) -> set[str] | None:
+        """Those that squeue lists."""
+        listed = _squeue(self._name)
+        if listed is None:
+            return None
+        self._say_why_they_wait({reason for state, reason in listed.values() if state == "PENDING"})
+        return {task for task in tasks if task in listed}
+
+    def _say_why_they_wait(self, reasons: set[str]) -> None:
+        news = sorted(reasons - self._reasons - {"None", "Priority", "Resources"})
+        self._reasons.update(news)
+        for reason in news:
+            self.options.say(f"SLURM job {', '.join(self._jobs)}: tasks wait ({reason})")
+
+    def last_words(self, task: str) -> str:
+        """Where a dead task's log is, and how it ends."""
+        path = self._logs / f"{task}_0_log.out"
+        end = end_of_log(path, LOG_LINES)
+        return f"{path} ends with: {end}" if end else f"It left no log ({path})"
+
+    def cancel(self) -> None:
+        """Cancel the array."""
+        if self._jobs:
+            _cancel(self._name)
+            self.options.say(f"cancelled SLURM job {', '.join(self._jobs)}; what it did is kept")
+        self.is_over()
+
+    def is_over(self) -> None:
+        """Note that no task is at work."""
+        (self.work.run_folder / STARTED).unlink(missing_ok=True)
+
+
+def _imported() -> Any:
+    try:
+        import submitit
+    except ImportError as exc:
+        raise DependencyError(
+            "submitit, which submits SLURM jobs, isn't installed",
+            remedy="Run `pip install 'reelseek[slurm]'`",
+        ) from exc
+    if shutil.which("sbatch") is None:
+        raise ReelseekError(
+            "there is no sbatch on this machine",
+            remedy="Run this on a login node of the cluster",
+        )
+    return submitit
+
+
+def _squeue(name: str) -> dict[str, tuple[str, str]] | None:
+    """State and reason of the tasks of arrays of that name; None where squeue doesn't say."""
+    done = _ran("squeue", "--noheader", "--array", f"--name={name}", "--format=%i|%T|%r")
+    if done is None:
+        return None
+    lines = (line.strip().split("|", 2) for line in done.splitlines() if line.count("|") >= 2)
+    return {task: (state, reason) for task, state, reason in lines}
+
+
+def _cancel(name: str) -> None:
+    _ran("scancel", "--quiet", f"--name={name}")
+
+
+def _ran(*command: str) -> str | None:
+    """What a SLURM command prints; None where it fails, as while slurmctld is started anew."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def _end_former_arrays(work: Work) -> None:
+    """Cancel what drivers that were killed have left at work."""
+    for note in (work.folder / RUNS).glob(f"*/{STARTED}"):
+        _cancel(json.loads(note.read_text())["name"])
+        note.unlink(missing_ok=True)
+
+
+def _variables() -> list[str]:
+    """Lines that let a task find the modules that this process finds, and its settings."""
+    variables = {**reelseek_variables(), "PYTHONPATH": os.pathsep.join(own_paths())}
+    return [f"export {name}={shlex.quote(value)}" for name, value in variables.items() if value]
+
+
+@contextmanager
+def _outside_of_any_job() -> Iterator[None]:
+    """Without the variables of a job that this process runs in: sbatch would take them over."""
+    if "SLURM_JOB_ID" not in os.environ:
+        yield
+        return
+    kept = {
+        name: os.environ.pop(name)
+        for name in list(os.environ)
+        if name.startswith(("SLURM_", "SLURMD_", "SRUN_")) and name != "SLURM_CONF"
+    }
+    try:
+        yield
+    finally:
+        os.environ.update(kept)

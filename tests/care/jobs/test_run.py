@@ -1,0 +1,116 @@
+"""A job's outcomes: each item once, whatever dies, and from the journal what was done before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reelseek.care.jobs import Item, Job, LocalExecutor, Outcome, discard_job, run_job
+from reelseek.errors import ReelseekError
+
+
+def job_of(tmp_path: Path, *keys: str, function: str = "misbehave", stamp: str = "a") -> Job:
+    items = tuple(Item(key, len(key), stamp) for key in keys)
+    arguments = {"log": str(tmp_path / "log")}
+    return Job("toy", f"tests.care.jobs.toys:{function}", arguments, items, tmp_path / "jobs")
+
+
+def calls(tmp_path: Path) -> list[str]:
+    return sorted((tmp_path / "log").read_text().split())
+
+
+def outcomes(job: Job) -> dict[str, Outcome]:
+    run = list(run_job(job, LocalExecutor(2)))
+    assert len(run) == len(job.items)
+    return {outcome.key: outcome for outcome in run}
+
+
+def test_each_item_is_done_once_and_progress_is_told(tmp_path: Path) -> None:
+    job = job_of(tmp_path, *(f"good_{number}" for number in range(7)))
+    told: list[tuple[int, int]] = []
+    run = run_job(job, LocalExecutor(2), tell=lambda done, total: told.append((done, total)))
+    assert {outcome.key: outcome.value for outcome in run} == {
+        f"good_{number}": {"tried": 1} for number in range(7)
+    }
+    assert told == [(done, 7) for done in range(8)]
+    summary = run.summary()
+    assert (summary.num_items, summary.num_failed, summary.num_retried) == (7, 0, 0)
+
+
+def test_second_run_takes_all_from_the_journal(tmp_path: Path) -> None:
+    job = job_of(tmp_path, "good_1", "good_2")
+    first = outcomes(job)
+    again = outcomes(job)
+    assert [again[key].value for key in first] == [first[key].value for key in first]
+    assert {outcome.attempts for outcome in again.values()} == {0}
+    assert calls(tmp_path) == ["good_1", "good_2"]
+
+
+def test_changed_input_is_done_again(tmp_path: Path) -> None:
+    outcomes(job_of(tmp_path, "good_1"))
+    outcomes(job_of(tmp_path, "good_1", stamp="b"))
+    assert calls(tmp_path) == ["good_1", "good_1"]
+
+
+def test_discarded_job_is_done_again_and_leaves_no_folder(tmp_path: Path) -> None:
+    job = job_of(tmp_path, "good_1")
+    outcomes(job)
+    discard_job(job)
+    assert not (tmp_path / "jobs").exists()
+    outcomes(job)
+    assert calls(tmp_path) == ["good_1", "good_1"]
+
+
+def test_item_whose_worker_dies_is_tried_three_times_and_takes_nothing_else_along(
+    tmp_path: Path,
+) -> None:
+    keys = ["dies_1", "diesonce_1", *(f"good_{number}" for number in range(5))]
+    found = outcomes(job_of(tmp_path, *keys))
+    assert found["dies_1"].error == "dies_1: the process that worked on it died of signal 9"
+    assert found["dies_1"].attempts == 3
+    assert found["diesonce_1"] == Outcome("diesonce_1", {"tried": 2}, "", 2)
+    assert all(found[f"good_{number}"].value == {"tried": 1} for number in range(5))
+
+
+def test_error_is_tried_again_but_an_answer_is_not(tmp_path: Path) -> None:
+    found = outcomes(job_of(tmp_path, "raises_1", "raisesonce_1", "refuses_1"))
+    assert found["raises_1"].error == "raises_1: OSError: the disk is tired"
+    assert found["raisesonce_1"].value == {"tried": 2}
+    assert found["refuses_1"].error == "refuses_1: it is cut short. Copy it again"
+    assert found["refuses_1"].attempts == 1
+
+
+def test_failure_is_tried_again_by_the_next_run(tmp_path: Path) -> None:
+    job = job_of(tmp_path, "refuses_1", "good_1")
+    outcomes(job)
+    outcomes(job)
+    assert calls(tmp_path) == ["good_1", "refuses_1", "refuses_1"]
+
+
+def test_torn_and_mixed_lines_are_ignored(tmp_path: Path) -> None:
+    job = job_of(tmp_path, "good_1", "good_2")
+    outcomes(job)
+    (journal,) = (tmp_path / "jobs").rglob("*.jsonl")
+    first, second = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(first.replace(b'"tried":1', b'"tried":7') + second + second[:-9])
+    found = outcomes(job)
+    assert [outcome.value for outcome in found.values()] == [{"tried": 1}, {"tried": 2}] or [
+        outcome.value for outcome in found.values()
+    ] == [{"tried": 2}, {"tried": 1}]
+    assert len(calls(tmp_path)) == 3
+
+
+def test_one_run_at_a_time(tmp_path: Path) -> None:
+    job = job_of(tmp_path, "good_1", "good_2")
+    run = run_job(job, LocalExecutor(1))
+    next(run)
+    with pytest.raises(ReelseekError, match="another run of this job is at work"):
+        next(run_job(job, LocalExecutor(1)))
+    run.close()
+    outcomes(job)
+
+
+def test_keys_are_unique(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="'a' is given twice"):
+        job_of(tmp_path, "a", "a")
