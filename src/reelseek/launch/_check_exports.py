@@ -93,7 +93,8 @@ def _python_version(script: Script) -> Iterator[Problem]:
     seen = set()
     for made in [*script.assignments, *(a for c in script.commands for a in c.assignments)]:
         found = VERSIONED.search(made.expanded)
-        if found is None or (made.line, found[0]) in seen or not made.has_value:
+        is_here = found is not None and f"python{found['version']}" in made.value
+        if found is None or not is_here or (made.line, found[0]) in seen:
             continue
         seen.add((made.line, found[0]))
         yield from _wrong_version(script, made, found["prefix"], found["version"])

@@ -156,7 +156,7 @@ def _conda_hook(script: Script) -> Iterator[Problem]:
     for command in script.commands:
         is_activate = command.words[1:2] == ("activate",)
         if command.name in ("conda", "mamba", "micromamba") and is_activate:
-            above = [a for a in script.lines[: command.line - 1] if not a.lstrip().startswith("#")]
+            above = [a for a in script.lines[: command.line] if not a.lstrip().startswith("#")]
             if not any(HOOK.search(line) for line in above):
                 yield Problem(
                     "conda-hook", command.line,
@@ -192,8 +192,8 @@ def _torchrun(script: Script) -> Iterator[Problem]:
 def _with_option(text: str, name: str, value: str) -> str:
     """The line with an option of torchrun's changed, or put right behind torchrun."""
     either = name.replace("-", "[-_]").replace("[-_][-_]", "--", 1)
-    mended = re.sub(rf"({either}[= ])\S+", lambda found: f"{found[1]}{value}", text)
-    if mended != text:
+    mended, count = re.subn(rf"({either}[= ])\S+", lambda found: f"{found[1]}{value}", text)
+    if count:
         return mended
     option = f"{name}={value}"
     mended = TORCHRUN.sub(lambda found: f"{found[0]} {option}", text, count=1)

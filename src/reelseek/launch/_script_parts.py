@@ -92,9 +92,9 @@ START = """\
 # Before the time is up SLURM sends USR1 here. The tasks get TERM, so that the program can save:
 # from scancel, as srun ends them at once when it is sent TERM itself.
 reelseek_signal=''
-reelseek_is_woken=''
-trap 'reelseek_signal=USR1; reelseek_is_woken=yes; scancel --signal=TERM "$SLURM_JOB_ID"' USR1
-trap 'reelseek_signal=TERM; reelseek_is_woken=yes' TERM
+reelseek_woken=''
+trap 'reelseek_signal=USR1 reelseek_woken=yes; scancel --signal=TERM "$SLURM_JOB_ID" || true' USR1
+trap 'reelseek_signal=TERM reelseek_woken=yes' TERM
 # torchrun kills its processes after this time, or 30 s.
 export TORCH_ELASTIC_SHUTDOWN_TIMEOUT="${TORCH_ELASTIC_SHUTDOWN_TIMEOUT:-@SHUTDOWN@}"
 
@@ -102,8 +102,8 @@ export TORCH_ELASTIC_SHUTDOWN_TIMEOUT="${TORCH_ELASTIC_SHUTDOWN_TIMEOUT:-@SHUTDO
     @RANKS@"${reelseek_command[@]}" &
 reelseek_status=0
 wait "$!" || reelseek_status=$?
-while [ -n "$reelseek_is_woken" ]; do # a signal ends `wait` early
-    reelseek_is_woken=''
+while [ -n "$reelseek_woken" ]; do # a signal ends `wait` early
+    reelseek_woken=''
     reelseek_status=0
     wait "$!" || reelseek_status=$?
 done

@@ -96,7 +96,7 @@ def read_script(text: str) -> Script:
     for number, line in enumerate(lines, 1):
         if line.startswith("#SBATCH"):
             script.sbatch.append((number, line.removeprefix("#SBATCH").strip()))
-    _Reader(script, _parser()).read(text, 0, (), "")
+    _Reader(script, _parser()).read(text, 0, ())
     _follow_calls(script)
     return script
 
@@ -125,7 +125,7 @@ class _Reader:
         self.function = ""
         self.depth = 0
 
-    def read(self, text: str, offset: int, place: Place, given: str) -> None:
+    def read(self, text: str, offset: int, place: Place) -> None:
         """Read a text whose first line is the script's line ``offset + 1``."""
         self.offset = offset
         data = UNBRACED.sub(r"${\1}", text).encode("utf-8", "surrogateescape")
@@ -243,9 +243,11 @@ class _Reader:
         rest = command.words[at + 1 :]
         before = self.offset
         if rest[:1] and rest[0].startswith("-") and rest[0].endswith("c") and rest[1:]:
-            self.read(rest[1].replace("\\$", "$").replace('\\"', '"'), command.line - 1, place, "")
+            self.arrays["@"] = rest[3:]
+            self.read(rest[1].replace("\\$", "$").replace('\\"', '"'), command.line - 1, place)
+            del self.arrays["@"]
         elif command.text_given and not [word for word in rest if not word.startswith("-")]:
-            self.read(command.text_given, command.text_line - 1, place, "")
+            self.read(command.text_given, command.text_line - 1, place)
         self.offset = before
 
     def assignment(self, node: Node, place: Place, *, is_exported: bool) -> Assignment:
@@ -268,9 +270,9 @@ class _Reader:
 
     def words(self, node: Node) -> Sequence[str]:
         text = _unquoted(node)
-        found = re.fullmatch(r"\$\{(\w+)\[@\]\}", text)
-        if found and found[1] in self.arrays:
-            return self.arrays[found[1]]
+        found = re.fullmatch(r"\$\{(\w+)\[@\]\}|\$(@)", text)
+        if found and (found[1] or found[2]) in self.arrays:
+            return self.arrays[found[1] or found[2]]
         return [text if node.type == "raw_string" else self.expand(text)]
 
     def expand(self, text: str) -> str:
