@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 
 from tests import figures
+from tests.clusters import ray_address, slurm
+
+__all__ = ["ray_address", "slurm"]  # fixtures
 
 SEARCH_PATH = os.environ.get("LD_LIBRARY_PATH")
 REPOSITORY = Path(__file__).parent.parent
 REQUIRED = frozenset(filter(None, os.environ.get("REELSEEK_REQUIRE", "").split(",")))
 """Names of what must not be skipped: ``torch``, ``torchcodec``, ``decord``, ``opencv``,
-``torchvision``, ``lerobot``, ``transformers``, ``data``."""
+``torchvision``, ``lerobot``, ``transformers``, ``data``, ``slurm``, ``ray``."""
 
 
 def skip_without(name: str, reason: str) -> None:

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from reelseek.cli._executor import Name, Where, summary_line, takes_executor
+
 if TYPE_CHECKING:
     from reelseek.bench._verify import Verdict
+    from reelseek.care.jobs import Summary
     from reelseek.index import IndexReport
 
 SCHEMA = "reelseek.index/1"
@@ -22,13 +25,12 @@ FRAMES_NAMED = 20
 """Numbers of differing frames that a line names."""
 
 
+@takes_executor
 def index(
     path: Annotated[
         str, typer.Argument(metavar="DATASET_OR_VIDEO", help="A dataset's folder, or a video.")
     ],
-    jobs: Annotated[
-        int, typer.Option(min=0, help="Processes; 0 takes one for each CPU.", show_default=False)
-    ] = 0,
+    where: Where,
     verify: Annotated[
         bool,
         typer.Option(
@@ -45,21 +47,36 @@ def index(
     the dataset (meta/reelseek/index.bin), beside a single video (<video>.reelseek), or, where that
     is read-only, into the cache folder (REELSEEK_CACHE). It can be stopped and goes on from there.
 
+    With --executor slurm or ray the tasks of a cluster look into the videos, which they find under
+    the same path; this process waits for them and writes the index.
+
     Exit status 0 where all videos are indexed and, with --verify, all frames are equal, else 1.
     """
     from reelseek.cli._console import show_json
-    from reelseek.index import build_index
 
-    workers = jobs or len(os.sched_getaffinity(0))
-    with _bar("indexing") as tell:
-        report = build_index(path, jobs=workers, tell=tell, tell_waiting=_say_waiting)
+    workers = where.jobs or len(os.sched_getaffinity(0))
+    report, summary = _indexed(path, where, workers)
     verdicts = _verified(path, report, workers) if verify else []
     if as_json:
-        show_json(_document(report, verdicts if verify else None))
+        show_json(_document(report, verdicts if verify else None, summary))
     else:
-        _show(report, verdicts if verify else None)
+        _show(report, verdicts if verify else None, summary)
     if report.failures or not all(verdict.is_right for verdict in verdicts):
         raise typer.Exit(1)
+
+
+def _indexed(path: str, where: Where, workers: int) -> tuple[IndexReport, Summary | None]:
+    if where.executor is Name.LOCAL or not Path(path).is_dir():
+        from reelseek.index import build_index
+
+        with _bar("indexing") as tell:
+            report = build_index(path, jobs=workers, tell=tell, tell_waiting=_say_waiting)
+        return report, None
+    from reelseek.care._index import index_dataset
+
+    executor = where.make()
+    with _bar("indexing") as tell:
+        return index_dataset(path, executor, tell=tell, tell_waiting=_say_waiting)
 
 
 def _verified(path: str, report: IndexReport, workers: int) -> list[Verdict]:
@@ -86,7 +103,7 @@ def _verified(path: str, report: IndexReport, workers: int) -> list[Verdict]:
     return verdicts
 
 
-def _show(report: IndexReport, verdicts: list[Verdict] | None) -> None:
+def _show(report: IndexReport, verdicts: list[Verdict] | None, summary: Summary | None) -> None:
     from rich.text import Text
 
     from reelseek.cli._console import show
@@ -105,6 +122,8 @@ def _show(report: IndexReport, verdicts: list[Verdict] | None) -> None:
             f"{kept} were up to date, {report.num_dropped} are gone"
         ),
     )
+    if summary is not None:
+        show(summary_line(summary))
     for failure in report.failures:
         show(Text(f"FAILED {failure.path}: {failure.message}", style="red"))
     if verdicts is not None:
@@ -130,12 +149,15 @@ def _verdict_lines(verdicts: list[Verdict]) -> Iterator[Any]:
     )
 
 
-def _document(report: IndexReport, verdicts: list[Verdict] | None) -> dict[str, Any]:
+def _document(
+    report: IndexReport, verdicts: list[Verdict] | None, summary: Summary | None
+) -> dict[str, Any]:
     document = {
         "schema": SCHEMA,
         **dataclasses.asdict(report),
         "bytes_per_frame": report.bytes_per_frame,
         "verified": None,
+        "job": None if summary is None else dataclasses.asdict(summary),
     }
     if verdicts is not None:
         document["verified"] = [dataclasses.asdict(verdict) for verdict in verdicts]

@@ -7,6 +7,7 @@ from which the next one goes on.
 
 from __future__ import annotations
 
+import functools
 import os
 import secrets
 import time
@@ -33,6 +34,8 @@ CHECKPOINT_SECONDS = 10.0
 
 Tell = Callable[[int, int], None]
 """(files done, files in all)."""
+IndexFiles = Callable[[str, list[bytes]], Iterator[tuple[bytes, VideoRecord | str]]]
+"""(folder, files below it) -> each file, with its record or what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ def build_index(
     index_path: str | os.PathLike[str] | None = None,
     tell: Tell | None = None,
     tell_waiting: Callable[[], None] | None = None,
+    index_files: IndexFiles | None = None,
 ) -> IndexReport:
     """Index a dataset's videos, or a single video.
 
@@ -89,6 +93,7 @@ def build_index(
             ``<video>.reelseek``, or the user's cache folder where that is read-only.
         tell: Is told how many of the files are done.
         tell_waiting: Is told when another build of the same index is waited for.
+        index_files: What looks into the files; None takes processes of this machine.
 
     Raises:
         DatasetNotFoundError: The folder is no dataset.
@@ -103,7 +108,8 @@ def build_index(
         path = writable_path(owner) if index_path is None else Path(index_path).absolute()
         with _partial_of(path, folder == owner, tell_waiting) as partial:
             build = _Build(folder, path, partial, files, tell or _tell_nobody)
-            return build.run(num_cpus() if jobs is None else jobs, started)
+            here = functools.partial(_in_processes, jobs=num_cpus() if jobs is None else jobs)
+            return build.run(index_files or here, started)
     except OSError as exc:
         raise IndexFileError(
             "the index can't be written",
@@ -111,6 +117,14 @@ def build_index(
             path=exc.filename or owner,
             detail=exc.strerror or str(exc),
         ) from exc
+
+
+def _in_processes(
+    folder: str, files: list[bytes], *, jobs: int
+) -> Iterator[tuple[bytes, VideoRecord | str]]:
+    for answer in answers_of(INDEX_FILE, [(folder, file) for file in files], jobs):
+        died = f"the process that indexed it {answer.death}"
+        yield files[answer.position], died if answer.death else answer.value
 
 
 def list_videos(root: str) -> list[bytes]:
@@ -167,7 +181,7 @@ class _Build:
     _old_paths: set[bytes] = field(default_factory=set)
     """The videos of the former index."""
 
-    def run(self, jobs: int, started: float) -> IndexReport:
+    def run(self, index_files: IndexFiles, started: float) -> IndexReport:
         """Index what is new or changed."""
         is_whole = self._open_old()
         if self.partial.exists():
@@ -177,7 +191,7 @@ class _Build:
         if dropped or not is_whole:
             self._open_writer()
         try:
-            self._index(todo, jobs)
+            self._index(todo, index_files)
             size = self._old.num_bytes if self._old is not None else 0
             if self._writer is not None:
                 size = self._writer.finish()
@@ -228,11 +242,11 @@ class _Build:
                     self._writer.add(record, head.path)
         return self._writer
 
-    def _index(self, todo: list[bytes], jobs: int) -> None:
+    def _index(self, todo: list[bytes], index_files: IndexFiles) -> None:
         done = len(self.files) - len(todo)
         self.tell(done, len(self.files))
         saved_at = time.monotonic()
-        for count, (file, found) in enumerate(self._results(todo, jobs), 1):
+        for count, (file, found) in enumerate(self._results(todo, index_files), 1):
             self._take(file, found)
             is_due = time.monotonic() - saved_at > CHECKPOINT_SECONDS
             if self._writer is not None and (is_due or count % CHECKPOINT_FILES == 0):
@@ -240,15 +254,12 @@ class _Build:
                 saved_at = time.monotonic()
             self.tell(done + count, len(self.files))
 
-    def _results(self, todo: list[bytes], jobs: int) -> Iterator[tuple[bytes, VideoRecord | str]]:
+    def _results(
+        self, todo: list[bytes], index_files: IndexFiles
+    ) -> Iterator[tuple[bytes, VideoRecord | str]]:
         if len(self.files) == 1:  # a single video isn't worth a process of its own
-            yield from ((file, index_file(self.folder, file)) for file in todo)
-            return
-        calls = [(self.folder, file) for file in todo]
-        for answer in answers_of(INDEX_FILE, calls, jobs):
-            file = todo[answer.position]
-            died = f"the process that indexed it {answer.death}"
-            yield file, died if answer.death else answer.value
+            return ((file, index_file(self.folder, file)) for file in todo)
+        return index_files(self.folder, todo)
 
     def _take(self, file: bytes, found: VideoRecord | str) -> None:
         if isinstance(found, str):

@@ -1,0 +1,104 @@
+"""A dataset's index, made by a cluster: its tasks look into the videos, one process writes."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from reelseek.care.jobs import (
+    Executor,
+    Item,
+    Job,
+    JobRun,
+    Summary,
+    discard_job,
+    job_folder,
+    run_job,
+    stamp_of,
+)
+from reelseek.index import IndexReport, build_index
+from reelseek.index._video_record import VideoRecord
+from reelseek.index._worker import index_file
+
+Found = Iterator[tuple[bytes, VideoRecord | str]]
+
+
+def index_dataset(
+    root: str | os.PathLike[str],
+    executor: Executor,
+    *,
+    tell: Callable[[int, int], None] | None = None,
+    tell_waiting: Callable[[], None] | None = None,
+) -> tuple[IndexReport, Summary | None]:
+    """Index a dataset's videos where the executor says.
+
+    The index has the same records as ``build_index`` gives, in the order in which they came.
+
+    Args:
+        root: The dataset's folder, which the tasks find under the same path.
+        executor: Where the videos are looked into.
+        tell: As for ``build_index``, as is the next one.
+        tell_waiting: As for ``build_index``.
+
+    Returns:
+        The report of ``build_index``, and the job's summary; None where nothing was to do.
+
+    Raises:
+        ReelseekError: What ``build_index`` and ``run_job`` raise.
+    """
+    runs: list[tuple[Job, JobRun]] = []
+
+    def index_files(folder: str, files: list[bytes]) -> Found:
+        if files:
+            job = _job_of(folder, files)
+            runs.append((job, run_job(job, executor)))
+            yield from _found(folder, runs[-1][1])
+
+    report = build_index(root, tell=tell, tell_waiting=tell_waiting, index_files=index_files)
+    if not runs:
+        return report, None
+    job, run = runs[-1]
+    if not report.failures:
+        discard_job(job)  # the index has it all
+    return report, run.summary()
+
+
+def index_video_file(key: str, *, folder: str) -> dict[str, Any]:
+    """One video's record for the journal: ``facts`` and ``body`` in base64, or its ``fault``."""
+    found = index_file(folder, os.fsencode(key))
+    if isinstance(found, str):
+        return {"fault": found}
+    return {
+        "facts": base64.b64encode(found.facts).decode(),
+        "body": base64.b64encode(found.body).decode(),
+    }
+
+
+def _job_of(folder: str, files: list[bytes]) -> Job:
+    items = []
+    for file in files:
+        path = os.path.join(folder, os.fsdecode(file))
+        size = Path(path).stat().st_size if Path(path).exists() else 0
+        items.append(Item(os.fsdecode(file), size, stamp_of(path)))
+    return Job(
+        name="index",
+        function=f"{__name__}:{index_video_file.__name__}",
+        arguments={"folder": folder},
+        items=tuple(items),
+        folder=job_folder(folder, "index"),
+    )
+
+
+def _found(folder: str, run: JobRun) -> Found:
+    for outcome in run:
+        value = outcome.value
+        if value is None:
+            yield os.fsencode(outcome.key), outcome.error.removeprefix(f"{outcome.key}: ")
+        elif "fault" in value:
+            yield os.fsencode(outcome.key), value["fault"]
+        else:
+            record = VideoRecord(base64.b64decode(value["facts"]), base64.b64decode(value["body"]))
+            yield os.fsencode(outcome.key), record

@@ -1,0 +1,108 @@
+"""Jobs on a real SLURM of two nodes and a real Ray: equal to the local run, whatever is killed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import needs
+
+GOOD = [f"good_{number}" for number in range(6)]
+Drive = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture(params=["local", "slurm", "ray"])
+def drive(request: pytest.FixtureRequest, tmp_path: Path) -> Drive:
+    """Starts a driver in a process of its own: ``drive(*keys, **arguments of the toy)``."""
+    name = request.param
+    address = ""
+    if name == "slurm":
+        needs("submitit")
+        request.getfixturevalue("slurm")
+    if name == "ray":
+        address = request.getfixturevalue("ray_address")
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+
+    def start(*keys: str, **arguments: Any) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "tests.care.jobs.drive", name, address, str(folder)]
+        return subprocess.Popen(
+            [*command, json.dumps(arguments), *keys],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    return start
+
+
+def finished(driver: subprocess.Popen[str]) -> tuple[dict[str, dict[str, Any]], str]:
+    """The outcomes by key, each of them once, and what went to stderr."""
+    output, errors = driver.communicate(timeout=120)
+    outcomes = [json.loads(line) for line in output.splitlines()]
+    assert driver.returncode == 0, errors
+    assert len({outcome["key"] for outcome in outcomes}) == len(outcomes)
+    return {outcome["key"]: outcome for outcome in outcomes}, errors
+
+
+def calls(tmp_path: Path) -> list[str]:
+    return (tmp_path / "a folder" / "log").read_text().split()
+
+
+clusters_only = pytest.mark.parametrize("drive", ["slurm", "ray"], indirect=True)
+
+
+@pytest.mark.parametrize("export", ["ALL", "NONE"])
+def test_results_are_the_local_runs(
+    drive: Drive, tmp_path: Path, export: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SBATCH_EXPORT", export)
+    outcomes, errors = finished(drive(*GOOD, "refuses_1", "diesonce_1"))
+    assert {key: outcomes[key]["value"] for key in GOOD} == {key: {"tried": 1} for key in GOOD}
+    assert outcomes["diesonce_1"]["value"] == {"tried": 2}
+    assert outcomes["diesonce_1"]["attempts"] == 2
+    assert outcomes["refuses_1"]["error"] == "refuses_1: it is cut short. Copy it again"
+    assert sorted(calls(tmp_path)) == sorted([*GOOD, "refuses_1", "diesonce_1", "diesonce_1"])
+
+
+def test_killed_driver_loses_nothing_and_the_next_goes_on(drive: Drive, tmp_path: Path) -> None:
+    driver = drive(*GOOD, seconds=0.4)
+    assert driver.stdout is not None
+    done = [json.loads(driver.stdout.readline())["key"] for _ in range(2)]
+    driver.send_signal(signal.SIGKILL)
+    driver.communicate()
+    outcomes, _errors = finished(drive(*GOOD, seconds=0.4))
+    assert sorted(outcomes) == GOOD
+    assert all(outcomes[key]["attempts"] == 0 for key in done)
+    assert all(calls(tmp_path).count(key) == 1 for key in done)
+
+
+def test_interrupted_driver_ends_its_tasks(drive: Drive) -> None:
+    driver = drive(*GOOD, seconds=0.5)
+    assert driver.stdout is not None
+    driver.stdout.readline()
+    driver.send_signal(signal.SIGINT)
+    driver.communicate(timeout=60)
+    assert driver.returncode != 0
+    outcomes, _errors = finished(drive(*GOOD, seconds=0.0))
+    assert sorted(outcomes) == GOOD
+
+
+@clusters_only
+def test_item_at_which_a_task_is_killed_is_done_by_another(drive: Drive) -> None:
+    outcomes, _errors = finished(drive("killsonce_1", *GOOD))
+    assert outcomes["killsonce_1"]["value"] == {"tried": 2}
+    assert {key: outcomes[key]["value"] for key in GOOD} == {key: {"tried": 1} for key in GOOD}
+
+
+@clusters_only
+def test_item_that_kills_each_task_is_given_up_and_takes_nothing_else_along(drive: Drive) -> None:
+    outcomes, errors = finished(drive("kills_1", *GOOD))
+    assert "tasks died at it" in outcomes["kills_1"]["error"]
+    assert {key: outcomes[key]["error"] for key in GOOD} == dict.fromkeys(GOOD, "")
+    assert "ended before its work was done" in errors
