@@ -15,7 +15,7 @@ from reelseek.launch._check_script import check_script, check_text
 from reelseek.launch._exports import _NVIDIA_LINES
 from reelseek.launch._problems import CODES, Severity
 from tests.cli.conftest import Run
-from tests.conftest import needs
+from tests.conftest import REPOSITORY, needs
 from tests.launch.jobs import many_jobs
 
 GOOD = """\
@@ -260,3 +260,8 @@ def test_what_is_no_script_is_refused(tmp_path: Path) -> None:
         check_script(tmp_path / "missing.sh")
     with pytest.raises(LaunchError, match="can't be read"):
         check_script(tmp_path)
+
+
+def test_the_documents_table_is_the_table_of_codes() -> None:
+    rows = [f"| `{code}` | {severity.value} | {text} |" for code, (severity, text) in CODES.items()]
+    assert "\n".join(rows) in (REPOSITORY / "docs" / "slurm.md").read_text()
