@@ -15,7 +15,7 @@ demo: .venv/ready-demo
 	$(BIN)/reelseek demo
 
 test: .venv/ready-test
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope
 
 check: .venv/ready-test
 	$(BIN)/ruff check .

@@ -52,7 +52,8 @@ SlurmctldPort=$port
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket=$folder/run/munge.socket
+# A task that goes back into the queue waits until its credential has expired.
+AuthInfo=socket=$folder/run/munge.socket,cred_expire=5
 CredType=cred/munge
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 MailProg=/bin/true

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -57,17 +58,16 @@ def ray_address() -> Iterator[str]:
 
     if importlib.util.find_spec("ray") is None:
         skip_without("ray", "ray isn't installed")
-    environment = {
-        **os.environ,
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    }
-    with subprocess.Popen(
-        [sys.executable, "-c", RAY],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
-    ) as cluster:  # fmt: skip
-        assert cluster.stdout is not None
-        address = cluster.stdout.readline().strip()
-        assert address, "Ray did not start"
-        yield address
-        cluster.communicate(timeout=60)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        with subprocess.Popen(
+            [sys.executable, "-c", RAY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as cluster:
+            assert cluster.stdout is not None
+            address = cluster.stdout.readline().strip()
+            assert address, "Ray did not start"
+            yield address
+            cluster.communicate(timeout=60)

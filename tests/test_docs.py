@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import REPOSITORY, skip_without
+from tests.conftest import REPOSITORY, needs, skip_without
 
 DOCUMENTS = sorted([REPOSITORY / "README.md", *(REPOSITORY / "docs").glob("*.md")])
 BLOCK = re.compile(
@@ -80,7 +80,9 @@ COMMANDS = [(d, line, command) for d in DOCUMENTS for line, command in commands(
     COMMANDS,
     ids=[f"{d.name}:{n}:{c[:40]}" for d, n, c in COMMANDS],
 )
-def test_console_commands_run(document: Path, line: int, command: str, place: Path) -> None:
+def test_console_commands_run(
+    document: Path, line: int, command: str, place: Path, request: pytest.FixtureRequest
+) -> None:
     if command.startswith("make "):
         target = command.split()[1]
         assert re.search(rf"^{target}:", (REPOSITORY / "Makefile").read_text(), re.M), command
@@ -90,6 +92,11 @@ def test_console_commands_run(document: Path, line: int, command: str, place: Pa
         for package in ("torch",) if "torchcodec" in command else ("torch", "matplotlib"):
             if importlib.util.find_spec(package) is None:
                 skip_without(package, f"{package} isn't installed")
+    if "--executor slurm" in command:
+        needs("submitit")
+        request.getfixturevalue("slurm")
+    if "--executor ray" in command:
+        needs("ray")
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=place, env=environment(), capture_output=True, text=True, timeout=170, check=False,

@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reelseek.datasets._files import (
+    HARMLESS_PATH,
     brief,
     fill_template,
     plain_path,
@@ -48,6 +49,13 @@ def test_templates_of_every_version_are_filled() -> None:
 )  # fmt: skip
 def test_plain_fields_are_formatted_as_python_does(template: str, name: str) -> None:
     assert filled(template, n=7, s="a{n}b") == f"/data/set/{name}"
+
+
+@given(st.from_regex(HARMLESS_PATH, fullmatch=True) | st.text("a.-_/\n", min_size=1, max_size=8))
+def test_harmless_paths_are_normal_as_they_stand(name: str) -> None:
+    if HARMLESS_PATH.fullmatch(name):
+        assert os.path.normpath(name) == name
+        assert not name.startswith(("/", ".."))
 
 
 PIECES = st.one_of(

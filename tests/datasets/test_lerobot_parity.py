@@ -89,17 +89,16 @@ def test_tiny_dataset_without_deltas_equals_lerobots(lerobot_class: Any, tmp_pat
 
 
 REAL_ROWS = 2641
-PART = 661
+STEP = 8
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("start", range(0, REAL_ROWS, PART))
-def test_every_sample_of_a_real_dataset_equals_lerobots(
+@pytest.mark.parametrize("start", [0, 5])
+def test_samples_of_a_real_dataset_equal_lerobots(
     lerobot_class: Any, real_datasets: Path, start: int
 ) -> None:
     root = real_datasets / "aloha3cam_v30_128"
-    end = min(start + PART, REAL_ROWS)
     deltas = {camera: [0, 16] for camera in cameras_of(root)} | {"action": list(range(16))}
-    compared = compare(lerobot_class, root, deltas, slice(start, end))
-    assert compared == (end - start) * 17
+    compared = compare(lerobot_class, root, deltas, slice(start, None, STEP))
+    assert compared == len(range(start, REAL_ROWS, STEP)) * 17

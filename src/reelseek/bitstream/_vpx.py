@@ -6,6 +6,14 @@ header) and Annex B (superframes).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+SUPERFRAME_MARKER, SUPERFRAME_MASK = 0xC0, 0xE0
+"""Of the last byte of a superframe, Annex B."""
+VP9_SYNC_CODE = b"\x49\x83\x42"
+VP9_MATRICES = {0: 2, 1: 5, 2: 1, 3: 6, 4: 7, 5: 9}
+"""Of color_space (7.2.2): matrix_coefficients, ISO/IEC 23091-2; unsaid is 2."""
+
 
 def vp8_shows_frame(data: bytes) -> bool:
     """False for an alternate reference frame, which is decoded but not shown."""
@@ -32,7 +40,7 @@ def _vp9_frames(data: bytes) -> list[bytes]:
     marker = data[-1] if data else 0
     count, length = (marker & 7) + 1, (marker >> 3 & 3) + 1
     index = len(data) - 2 - count * length
-    if marker & 0xE0 != 0xC0 or index < 0 or data[index] != marker:
+    if marker & SUPERFRAME_MASK != SUPERFRAME_MARKER or index < 0 or data[index] != marker:
         return [data]
     frames, position = [], 0
     for place in range(index + 1, len(data) - 1, length):
@@ -72,6 +80,31 @@ def vp9_size(data: bytes) -> bytes:
     profile = (data[0] >> 5 & 1) | (data[0] >> 4 & 1) << 1
     length = 24 + {0: 4, 1: 6, 2: 5, 3: 8}[profile] + 32
     return (bits >> max(len(data[1:10]) * 8 - length, 0)).to_bytes(9, "big")
+
+
+class Vp9Picture(NamedTuple):
+    """What the pictures of an 8-bit 4:2:0 stream (profile 0) are."""
+
+    width: int
+    height: int
+    matrix: int
+    """matrix_coefficients, ISO/IEC 23091-2."""
+
+
+def vp9_picture(data: bytes) -> Vp9Picture | None:
+    """What a key frame says of the pictures; None for other profiles, and where it is damaged.
+
+    6.2: after the first byte come the sync code, color_space in 3 bits, color_range in one, and
+    width and height, less one, in 16 bits each.
+    """
+    head = data[1:9]
+    if len(head) < 8 or data[0] & 0xFC != 0x80 or head[:3] != VP9_SYNC_CODE:
+        return None
+    bits = int.from_bytes(head[3:], "big") >> 4
+    matrix = VP9_MATRICES.get(bits >> 33)
+    if matrix is None:
+        return None
+    return Vp9Picture((bits >> 16 & 0xFFFF) + 1, (bits & 0xFFFF) + 1, matrix)
 
 
 def _vp9_show_existing_bit(first_byte: int) -> int:

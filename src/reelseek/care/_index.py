@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from reelseek.care.jobs import (
     run_job,
     stamp_of,
 )
+from reelseek.errors import ReelseekError
 from reelseek.index import IndexReport, build_index
 from reelseek.index._video_record import VideoRecord
 from reelseek.index._worker import index_file
@@ -61,16 +63,22 @@ def index_dataset(
     if not runs:
         return report, None
     job, run = runs[-1]
+    summary = run.summary()
     if not report.failures:
         discard_job(job)  # the index has it all
-    return report, run.summary()
+        summary = dataclasses.replace(summary, logs="")
+    return report, summary
 
 
 def index_video_file(key: str, *, folder: str) -> dict[str, Any]:
-    """One video's record for the journal: ``facts`` and ``body`` in base64, or its ``fault``."""
+    """One video's record for the journal: ``facts`` and ``body`` in base64.
+
+    Raises:
+        ReelseekError: It can't be indexed.
+    """
     found = index_file(folder, os.fsencode(key))
     if isinstance(found, str):
-        return {"fault": found}
+        raise ReelseekError(found)
     return {
         "facts": base64.b64encode(found.facts).decode(),
         "body": base64.b64encode(found.body).decode(),
@@ -97,8 +105,6 @@ def _found(folder: str, run: JobRun) -> Found:
         value = outcome.value
         if value is None:
             yield os.fsencode(outcome.key), outcome.error.removeprefix(f"{outcome.key}: ")
-        elif "fault" in value:
-            yield os.fsencode(outcome.key), value["fault"]
         else:
             record = VideoRecord(base64.b64decode(value["facts"]), base64.b64decode(value["body"]))
             yield os.fsencode(outcome.key), record

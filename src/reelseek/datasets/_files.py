@@ -5,6 +5,7 @@ Path templates are filled by field name only, and the result must stay inside th
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -23,6 +24,8 @@ MAX_NAME_BYTES = 255
 MAX_COUNT = 2**53
 """More episodes, rows or frames than this is damage; sums of a few such numbers fit 64 bits."""
 PLAIN_FORMAT = re.compile(r"(0?\d{0,2}d?)?", re.ASCII)
+HARMLESS_PATH = re.compile(r"(\w[\w.-]*/)*\w[\w.-]*", re.ASCII)
+"""A path that is short, relative and normal as it stands, as nearly all are."""
 LFS_START = "version https://git-lfs"
 LFS_FAULT = "a Git LFS pointer, not the file itself"
 LFS_REMEDY = "Run `git lfs pull` in the dataset's folder"
@@ -168,7 +171,7 @@ def fill_template(root: Path, template: str, source: Path, **values: object) -> 
     if len(template) > MAX_PATH_BYTES:
         raise _unsafe(template, f"has {len(template)} characters", values, source)
     try:
-        parts = list(string.Formatter().parse(template))
+        parts = _parts_of(template)
     except ValueError as exc:
         raise _unsafe(template, "is no template", values, source) from exc
     filled = "".join(
@@ -176,6 +179,12 @@ def fill_template(root: Path, template: str, source: Path, **values: object) -> 
         for literal, name, spec, conversion in parts
     )
     return inside(root, filled, lambda fault: _unsafe(template, fault, values, source))
+
+
+@functools.lru_cache(16)
+def _parts_of(template: str) -> tuple[tuple[str, str | None, str | None, str | None], ...]:
+    """A template's texts, each with the field that follows it."""
+    return tuple(string.Formatter().parse(template))
 
 
 def plain_path(root: Path, name: str, source: Path) -> Path:
@@ -197,6 +206,8 @@ def plain_path(root: Path, name: str, source: Path) -> Path:
 
 def inside(root: Path, name: str, unsafe: Any) -> Path:
     """``root / name``, or the error that ``unsafe`` makes of what is wrong with the name."""
+    if len(name) < MAX_NAME_BYTES and HARMLESS_PATH.fullmatch(name):
+        return root / name
     relative = Path(os.path.normpath(name))
     if relative.is_absolute() or relative.parts[:1] in ((), ("..",)):
         raise unsafe(f"leads out of the dataset, to {brief(name)}")

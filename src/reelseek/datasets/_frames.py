@@ -88,10 +88,12 @@ class KnownFrames:
         if len(video) != request.length:
             return False
         frames = [0, *request.rows.tolist()]
-        seconds, _durations = video.table.times_at(frames)
-        wanted = request.times[frames].astype(np.float64)
-        off = np.abs(seconds - seconds[0] - (wanted - wanted[0]))
-        return bool(seconds[0] >= 0 and off.max() <= self._tolerance)
+        seconds, wanted = video.table.seconds_at(frames), request.times[frames].tolist()
+        start, own_start = seconds[0], wanted[0]
+        return start >= 0 and all(
+            abs(second - start - (time - own_start)) <= self._tolerance
+            for second, time in zip(seconds, wanted, strict=True)
+        )
 
     def _whole_episode(
         self, video: Video, request: FrameRequest, key: str

@@ -11,12 +11,15 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reelseek.bitstream import nal_format_of
 from reelseek.bitstream._av1_batch import Av1Frames, read_frames
 from reelseek.bitstream._mp4 import Edit, Movie, Mp4Error, VideoTrack, read_moov
 from reelseek.bitstream._nal import UNSAID
 from reelseek.bitstream._picture_batch import read_pictures
+from reelseek.bitstream._vp9_batch import read_vp9_packets
+from reelseek.bitstream._vpx import vp9_picture, vp9_size
 from reelseek.index._packets import PacketLooks, Packets, packet_reader
 from reelseek.index._places import PacketPlaces
 from reelseek.types import Orientation, StreamInfo
@@ -31,6 +34,8 @@ CONTAINER = "mov,mp4,m4a,3gp,3g2,mj2"
 MAX_MOOV_BYTES = 1 << 28
 MAX_TOP_BOXES = 1000
 NORMAL_SPEED = 0x10000
+VP9_HEAD_BYTES = 16
+"""The beginning of a key frame, which says what its pictures are."""
 FIRST_FRAME_PACKETS = 64
 WITHOUT_PIXELS = {"skip_loop_filter": "all", "skip_idct": "all"}
 """What a decoder can leave out where only a picture's size and format are asked for."""
@@ -176,7 +181,7 @@ def _look_at_all(
     codec: str, track: VideoTrack, places: PacketPlaces
 ) -> tuple[_Picture, Packets] | None:
     """The same in one go; None where the stream isn't of the usual kind."""
-    if codec not in ("av1", "h264", "hevc"):
+    if codec not in ("av1", "h264", "hevc", "vp9"):
         return None
     span = places.read_span(track.offset, track.size)
     if span is None:
@@ -186,6 +191,8 @@ def _look_at_all(
     if codec == "av1":
         frames = read_frames(data, start, start + track.size)
         return None if frames is None else _of_av1(frames, base, track)
+    if codec == "vp9":
+        return _of_vp9(data, start, track)
     nal_format = nal_format_of(codec, track.configuration)
     pictures = read_pictures(codec, data, start, start + track.size, nal_format)
     if pictures is None or not track.is_sync[0]:
@@ -231,6 +238,29 @@ def _of_av1(frames: Av1Frames, base: int, track: VideoTrack) -> tuple[_Picture, 
     depth = "" if color.bit_depth == 8 else f"{color.bit_depth}le"
     size = (frames.sequence.max_width, frames.sequence.max_height)
     return _Picture(*size, pixel_format + depth, color.matrix), packets
+
+
+def _of_vp9(
+    data: NDArray[np.uint8], start: NDArray[np.int64], track: VideoTrack
+) -> tuple[_Picture, Packets] | None:
+    read = read_vp9_packets(data, start, start + track.size)
+    is_entry = track.is_sync & read.is_key
+    heads = [data[at : at + VP9_HEAD_BYTES].tobytes() for at in start[is_entry].tolist()]
+    picture = vp9_picture(heads[0]) if is_entry[0] else None
+    if picture is None or (read.shown_frames > 1).any():
+        return None
+    if not _says_colours(picture.matrix, 1, track):  # the range is always there
+        return None
+    count = len(track.size)
+    packets = Packets(
+        **_columns(track),
+        is_shown=read.shown_frames > 0,
+        is_entry=is_entry,
+        is_damaged=np.zeros(count, np.bool_),
+        doubts=frozenset(),
+        has_one_size=len(set(map(vp9_size, heads))) == 1,
+    )
+    return _Picture(picture.width, picture.height, "yuv420p", picture.matrix), packets
 
 
 def _first_picture(

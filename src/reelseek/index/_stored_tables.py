@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from reelseek.index._stored_columns import NUMBER_OF, StoredColumns
 from reelseek.index._table import FrameTable
@@ -64,9 +64,9 @@ class StoredFrameTable(LazyFrameTable):
         """``is_damaged[frame]``."""
         return bool(self._columns.value("is_damaged", frame))
 
-    def _ticks_at(self, frames: Sequence[int]) -> list[tuple[int, int]]:
+    def _ticks_at(self, name: Literal["pts", "duration"], frames: Sequence[int]) -> list[int]:
         value = self._columns.value
-        return [(value("pts", frame), value("duration", frame)) for frame in frames]
+        return [value(name, frame) for frame in frames]
 
 
 class LazyUnitTable(UnitTable):

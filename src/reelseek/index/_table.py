@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,11 +100,17 @@ class FrameTable:
         if len(frames) > FEW_FRAMES:
             chosen = np.asarray(frames, np.int64)
             return self.pts_seconds(chosen), self.duration_seconds(chosen)
-        ticks = self._ticks_at(frames)
         above, below = self.stream.time_base.numerator, self.stream.time_base.denominator
-        seconds = [math.nan if pts == NO_PTS else float(pts) * above / below for pts, _ in ticks]
-        durations = [float(duration) * above / below for _, duration in ticks]
-        return np.array(seconds, np.float64), np.array(durations, np.float64)
+        durations = [float(ticks) * above / below for ticks in self._ticks_at("duration", frames)]
+        return np.array(self.seconds_at(frames), np.float64), np.array(durations, np.float64)
+
+    def seconds_at(self, frames: Sequence[int]) -> list[float]:
+        """``pts_seconds`` of a few frames."""
+        above, below = self.stream.time_base.numerator, self.stream.time_base.denominator
+        return [
+            math.nan if pts == NO_PTS else float(pts) * above / below
+            for pts in self._ticks_at("pts", frames)
+        ]
 
     def end_seconds(self) -> float:
         """When the last frame leaves the display, in seconds; NaN without timestamps."""
@@ -119,10 +126,10 @@ class FrameTable:
         """The same table, where whole columns are looked up rather than single values."""
         return self
 
-    def _ticks_at(self, frames: Sequence[int]) -> list[tuple[int, int]]:
-        """The timestamp and duration of each of a few frames."""
-        pts, duration = self.pts.item, self.duration.item
-        return [(pts(frame), duration(frame)) for frame in frames]
+    def _ticks_at(self, name: Literal["pts", "duration"], frames: Sequence[int]) -> list[int]:
+        """The timestamps or durations of a few frames."""
+        ticks: NDArray[np.int64] = getattr(self, name)
+        return [ticks.item(frame) for frame in frames]
 
     def __repr__(self) -> str:
         keys = int(self.is_key.sum())

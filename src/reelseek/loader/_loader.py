@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 from reelseek.datasets import Dataset
 from reelseek.errors import DeviceUnavailableError, LoaderStateError
 from reelseek.loader._orders import Batch, Order, Share, Uneven
-from reelseek.loader._reader import BatchReader, as_it_is, use_one_core
+from reelseek.loader._reader import BatchReader, as_it_is, taken_over, use_one_core
 
 STATE_VERSION = 1
 
@@ -196,7 +196,7 @@ class _Pass:
 
     def __next__(self) -> Any:
         try:
-            batch = next(self._batches)
+            batch = taken_over(next(self._batches))
         except StopIteration:
             self._loader._ended(self._run, self._epoch)
             raise

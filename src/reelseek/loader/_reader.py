@@ -15,6 +15,7 @@ from torch.utils.data import get_worker_info
 from reelseek.datasets import Dataset
 from reelseek.datasets._memory import NewPixels, new_pixels, new_shared_pixels
 from reelseek.loader._ahead import ReadAhead
+from reelseek.loader._handover import Handover, handed_over
 from reelseek.loader._orders import Batch
 
 
@@ -33,16 +34,16 @@ class BatchReader:
         return len(self.dataset)
 
     def __getitems__(self, batch: Batch) -> Any:
-        """One batch; see ``Dataset.get_batch``."""
+        """One batch, see ``Dataset.get_batch``; from a worker as a ``Handover``."""
         self._ahead.begin(batch.run)
         self._ahead.admit(batch.ahead)
         read = self.dataset.read_batch(
             batch.samples, new_pixels=self._new_pixels(), kept=self._ahead
         )
-        if self.transform is None:
-            return read
-        with random_numbers_of(batch.seed):
-            return self.transform(read)
+        if self.transform is not None:
+            with random_numbers_of(batch.seed):
+                read = self.transform(read)
+        return read if get_worker_info() is None else handed_over(read)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return BatchReader, (self.dataset, self.transform)
@@ -59,6 +60,11 @@ def use_one_core(_worker: int) -> None:
     worker = get_worker_info()
     assert worker is not None
     worker.dataset.dataset.use_threads(1)
+
+
+def taken_over(batch: Any) -> Any:
+    """The batch that ``__getitems__`` read, in the main process."""
+    return batch.batch() if isinstance(batch, Handover) else batch
 
 
 def as_it_is(batch: Any) -> Any:

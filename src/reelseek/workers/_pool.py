@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import queue
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from reelseek.workers import _child
+from reelseek.workers._worker import Worker
 
 ANSWERS_WAITING = 64
 
@@ -55,7 +51,7 @@ class WorkerPool:
             self._todo.put(position)
         self._answers: queue.Queue[Answer | BaseException] = queue.Queue(ANSWERS_WAITING)
         self._stopped = threading.Event()
-        self._workers: set[subprocess.Popen[bytes]] = set()
+        self._workers: set[Worker] = set()
         self._threads = [
             threading.Thread(target=self._serve, daemon=True) for _ in range(min(jobs, len(calls)))
         ]
@@ -86,32 +82,34 @@ class WorkerPool:
 
     def _serve(self) -> None:
         """One thread: hands calls to its process, and starts another where that dies."""
-        worker: subprocess.Popen[bytes] | None = None
+        worker: Worker | None = None
         try:
             while not self._stopped.is_set():
                 position = self._todo.get_nowait()
                 worker = worker or self._started()
                 try:
-                    answer = Answer(position, self._asked(worker, position))
+                    value = worker.call(self._function, *self._calls[position])
+                    self._put(Answer(position, value))
                 except (EOFError, OSError):
-                    answer = Answer(position, None, _end_of(worker))
-                    self._workers.discard(worker)
+                    death = self._ended(worker)
                     worker = None
-                self._put(answer)
+                    self._put(Answer(position, None, death))
         except queue.Empty:
             pass
         except OSError as exc:  # no process can be started
             self._put(exc)
         finally:
             if worker is not None:
-                self._workers.discard(worker)
-                _ended(worker)
+                self._ended(worker)
 
-    def _asked(self, worker: subprocess.Popen[bytes], position: int) -> Any:
-        assert worker.stdin is not None
-        assert worker.stdout is not None
-        _child.send(worker.stdin, (self._function, self._calls[position]))
-        return _child.receive(worker.stdout)
+    def _started(self) -> Worker:
+        worker = Worker()
+        self._workers.add(worker)
+        return worker
+
+    def _ended(self, worker: Worker) -> str:
+        self._workers.discard(worker)
+        return worker.end()
 
     def _put(self, answer: Answer | BaseException) -> None:
         while not self._stopped.is_set():
@@ -120,16 +118,6 @@ class WorkerPool:
             except queue.Full:
                 continue
         return None
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        worker = subprocess.Popen(
-            [sys.executable, _child.__file__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": python_path()},
-        )
-        self._workers.add(worker)
-        return worker
 
 
 def answers_of(
@@ -169,23 +157,3 @@ def _tried_alone(
 def num_cpus() -> int:
     """CPUs that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def python_path() -> str:
-    """PYTHONPATH for another process that finds what this one finds."""
-    return os.pathsep.join(str(Path(entry or ".").resolve()) for entry in sys.path)
-
-
-def _end_of(worker: subprocess.Popen[bytes]) -> str:
-    _ended(worker)
-    code = worker.returncode
-    return f"died of signal {-code}" if code < 0 else f"ended with exit status {code}"
-
-
-def _ended(worker: subprocess.Popen[bytes]) -> None:
-    """Close a worker's pipes, which ends it, and wait for that."""
-    for pipe in (worker.stdin, worker.stdout):
-        if pipe is not None:
-            with contextlib.suppress(OSError):  # what was in the pipe went with the worker
-                pipe.close()
-    worker.wait()

@@ -8,8 +8,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from reelseek.care.jobs import Executor, Item, Job, LocalExecutor, RayExecutor, SlurmExecutor
-from reelseek.care.jobs import run_job
+from reelseek.care.jobs import (
+    Executor,
+    Item,
+    Job,
+    LocalExecutor,
+    RayExecutor,
+    SlurmExecutor,
+    run_job,
+)
 
 
 def job_of(
@@ -25,7 +32,7 @@ def executor_of(name: str, ray_address: str = "", **options: Any) -> Executor:
     """An executor that looks often."""
     if name == "local":
         return LocalExecutor(2)
-    options = {"tasks": 2, "poll_seconds": 0.1, "say": _say, **options}
+    options = {"tasks": 2, "poll_seconds": 0.1, "grace_seconds": 0.3, "say": _say, **options}
     if name == "slurm":
         return SlurmExecutor(ask_seconds=0.5, **options)
     return RayExecutor(ray_address, **options)
@@ -37,8 +44,10 @@ def _say(text: str) -> None:
 
 def main() -> None:
     name, ray_address, folder, arguments, *keys = sys.argv[1:]
-    job = job_of(Path(folder), *keys, **json.loads(arguments))
-    for outcome in run_job(job, executor_of(name, ray_address)):
+    values = json.loads(arguments)
+    options = {name: values.pop(name) for name in ("partition",) if name in values}
+    job = job_of(Path(folder), *keys, **values)
+    for outcome in run_job(job, executor_of(name, ray_address, **options)):
         print(json.dumps(dataclasses.asdict(outcome)), flush=True)
 
 

@@ -62,7 +62,7 @@ def test_results_are_the_local_runs(
     drive: Drive, tmp_path: Path, export: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SBATCH_EXPORT", export)
-    outcomes, errors = finished(drive(*GOOD, "refuses_1", "diesonce_1"))
+    outcomes, _errors = finished(drive(*GOOD, "refuses_1", "diesonce_1"))
     assert {key: outcomes[key]["value"] for key in GOOD} == {key: {"tried": 1} for key in GOOD}
     assert outcomes["diesonce_1"]["value"] == {"tried": 2}
     assert outcomes["diesonce_1"]["attempts"] == 2
@@ -106,3 +106,25 @@ def test_item_that_kills_each_task_is_given_up_and_takes_nothing_else_along(driv
     assert "tasks died at it" in outcomes["kills_1"]["error"]
     assert {key: outcomes[key]["error"] for key in GOOD} == dict.fromkeys(GOOD, "")
     assert "ended before its work was done" in errors
+
+
+@pytest.mark.parametrize("drive", ["slurm"], indirect=True)
+def test_slurm_task_whose_time_is_up_goes_on_from_its_journal(drive: Drive, tmp_path: Path) -> None:
+    driver = drive(*GOOD, seconds=0.5)
+    assert driver.stdout is not None
+    driver.stdout.readline()
+    # As SLURM does before a task's time is up.
+    subprocess.run(["scancel", "--signal=USR2", "--user=root"], check=True)
+    outcomes, errors = finished(driver)
+    assert len(outcomes) == len(GOOD) - 1
+    assert "given to other tasks" not in errors
+    assert len(calls(tmp_path)) <= len(GOOD) + 2
+    logs = (tmp_path / "a folder").rglob("*_log.out")
+    assert any("stopped by SIGUSR2 after" in log.read_text() for log in logs)
+
+
+@pytest.mark.parametrize("drive", ["slurm"], indirect=True)
+def test_slurm_job_that_is_refused_says_what_sbatch_says(drive: Drive) -> None:
+    driver = drive(*GOOD, partition="nowhere")
+    _output, errors = driver.communicate(timeout=60)
+    assert "SLURM doesn't take the job" in errors and "invalid partition" in errors

@@ -1,8 +1,11 @@
-"""Ray: each part of a run is a task of a running cluster, or of one that is started here."""
+"""Ray: each part of a run is a task of a running cluster, or of one that is started here.
+
+Ray is talked to by a process of its own (``_ray_driver``): it prints to stdout, changes its
+process's environment and handles signals, which is not for a library to do to its caller.
+"""
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,21 +15,14 @@ from typing import Any
 
 from reelseek.care.jobs._journal import Entry
 from reelseek.care.jobs._processes import end_of_log, own_paths, reelseek_variables
-from reelseek.care.jobs._task import run_part_on_ray
 from reelseek.care.jobs._watch import Watch
 from reelseek.care.jobs._work import Work
 from reelseek.errors import DependencyError, ReelseekError
+from reelseek.workers import Worker
 
 DEFAULT_TASKS = 32
-RETRIES = 2
-"""How often Ray starts a task again whose process or node died; it goes on from its journal."""
 LOG_LINES = 5
-QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_DEDUP_LOGS": "0",
-}
-"""While Ray starts: it reports its use to nobody, and doesn't warn of what is to come."""
+DRIVER = "reelseek.care.jobs._ray_driver"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +40,16 @@ class RayExecutor:
     """Is told what a person should know."""
     poll_seconds: float = 1.0
     """Between two looks into the journal."""
+    grace_seconds: float = 3.0
+    """After a task has ended, its last results may take so long to be seen here."""
 
     def entries(self, work: Work) -> Iterator[Entry]:
         """Each item's entry, as they come. Stopped early, it cancels the tasks."""
-        with _connected(self) as ray:
-            tasks = _Tasks(ray, self, work)
+        with _connected(self, work) as worker:
+            tasks = _Tasks(worker, self, work)
             yield from Watch(
                 work, tasks, self.tasks or DEFAULT_TASKS, self.cpus, self.say,
-                self.poll_seconds, self.poll_seconds,
+                self.poll_seconds, self.poll_seconds, self.grace_seconds,
             ).entries()  # fmt: skip
 
     def logs(self, work: Work) -> str:
@@ -61,98 +59,81 @@ class RayExecutor:
 
 @dataclass(slots=True)
 class _Tasks:
-    """The tasks of one run."""
+    """The tasks of one run; each is named as its part."""
 
-    ray: Any
+    worker: Worker
     options: RayExecutor
     work: Work
-    _refs: dict[str, Any] = field(default_factory=dict)
-    _paths: dict[str, Path] = field(default_factory=dict)
+    _names: list[str] = field(default_factory=list)
 
     def submit(self, parts: Sequence[Path]) -> list[str]:
         """Start a task for each part."""
-        function = self.ray.remote(
-            num_cpus=self.options.cpus, max_retries=RETRIES, retry_exceptions=False
-        )(run_part_on_ray)
-        names = []
-        for part in parts:
-            name = f"{self.work.job.name}-{part.stem}"
-            self._refs[name] = function.options(name=name).remote(str(part))
-            self._paths[name] = self.work.run_folder / "logs" / f"{part.stem}.log"
-            names.append(name)
+        paths = [str(part) for part in parts]
+        self.worker.call(f"{DRIVER}:submit", self.work.job.name, self.options.cpus, paths)
+        names = [part.stem for part in parts]
+        self._names += names
         self.options.say(f"Ray: {len(names)} tasks, logs in {self.options.logs(self.work)}")
         return names
 
     def alive(self, tasks: Collection[str]) -> set[str]:
         """Those that Ray hasn't ended."""
-        refs = {self._refs[task]: task for task in tasks}
-        _ended, waiting = self.ray.wait(list(refs), num_returns=len(refs), timeout=0)
-        return {refs[ref] for ref in waiting}
+        found: set[str] = self.worker.call(f"{DRIVER}:alive", list(tasks))
+        return found
 
     def last_words(self, task: str) -> str:
         """What Ray says of a dead task, and how its log ends."""
-        try:
-            self.ray.get(self._refs[task])
-            what = "It ended by itself"
-        except self.ray.exceptions.RayError as exc:
-            what = str(exc).strip().splitlines()[0]
-        end = end_of_log(self._paths[task], LOG_LINES)
-        return f"{what}. {self._paths[task]} ends with: {end or '(nothing)'}"
+        what = self.worker.call(f"{DRIVER}:error_of", task) or "it ended by itself"
+        log = Path(self.options.logs(self.work)) / f"{task}.log"
+        return f"Ray says: {what}. {log} ends with: {end_of_log(log, LOG_LINES) or '(nothing)'}"
 
     def cancel(self) -> None:
         """End the tasks, with their processes."""
-        for ref in self._refs.values():
-            self.ray.cancel(ref, force=True)
-        if self._refs:
-            self.options.say(f"cancelled {len(self._refs)} tasks; what they did is kept")
+        if self._names:
+            self.worker.call(f"{DRIVER}:cancel")
+            self.options.say(f"cancelled {len(self._names)} Ray tasks; what they did is kept")
 
 
 @contextmanager
-def _connected(options: RayExecutor) -> Iterator[Any]:
-    """Ray, connected; what was connected or started here is ended."""
-    try:
-        import ray
-    except ImportError as exc:
-        raise DependencyError(
-            "ray isn't installed", remedy="Run `pip install 'reelseek[ray]'`"
-        ) from exc
-    if ray.is_initialized():  # by the caller, who ends it
-        yield ray
-        return
+def _connected(options: RayExecutor, work: Work) -> Iterator[Worker]:
+    """A process that is connected to Ray; what it started ends with it."""
+    log = work.run_folder / "ray.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
     address = options.address or os.environ.get("RAY_ADDRESS") or "local"
+    worker = Worker(log)
     try:
-        with _variables(QUIET):
-            ray.init(
-                address,
-                logging_level=logging.ERROR,
-                log_to_driver=False,
-                runtime_env={"env_vars": _task_variables()},
-                **({"include_dashboard": False} if address == "local" else {}),
-            )
-    except (ConnectionError, RuntimeError, ValueError) as exc:
-        raise ReelseekError(
-            f"there is no Ray cluster at {address}",
-            remedy="Give --ray-address HOST:6379 of a running one, or leave it out",
-            detail=str(exc).strip().splitlines()[0],
-        ) from exc
-    try:
-        yield ray
+        try:
+            _raise(worker.call(f"{DRIVER}:connect", address, _task_variables()), address)
+            yield worker
+            worker.call(f"{DRIVER}:disconnect")
+        except EOFError as exc:
+            raise ReelseekError(
+                "the process that talks to Ray ended",
+                remedy="Run the command again: what was done is kept",
+                path=log,
+                detail=end_of_log(log, 1),
+            ) from exc
     finally:
-        ray.shutdown()
+        worker.end()
 
 
-def _task_variables() -> dict[str, str]:
+def _raise(problem: str, address: str) -> None:
+    if problem == "missing":
+        raise DependencyError("ray isn't installed", remedy="Run `pip install 'reelseek[ray]'`")
+    if problem and address == "local":
+        raise ReelseekError(
+            "Ray can't be started here",
+            remedy="Give --ray-address HOST:6379 of a running cluster, or --executor local",
+            detail=problem,
+        )
+    if problem:
+        raise ReelseekError(
+            f"no Ray cluster answers at {address}",
+            remedy="Check the address; one that asks for a token needs RAY_AUTH_MODE=token and "
+            "RAY_AUTH_TOKEN here too",
+            detail=problem,
+        )
+
+
+def _task_variables() -> dict[str, Any]:
     """What lets a task find the modules that this process finds, and its settings."""
     return {**reelseek_variables(), "PYTHONPATH": os.pathsep.join(own_paths())}
-
-
-@contextmanager
-def _variables(values: dict[str, str]) -> Iterator[None]:
-    """Environment variables for a while, where they aren't set."""
-    news = {name: value for name, value in values.items() if name not in os.environ}
-    os.environ.update(news)
-    try:
-        yield
-    finally:
-        for name in news:
-            os.environ.pop(name, None)

@@ -60,6 +60,8 @@ class SlurmExecutor:
     """Between two looks into the journal."""
     ask_seconds: float = 10.0
     """Between two calls of squeue."""
+    grace_seconds: float = 3.0
+    """After a task has ended, its last results may take so long to be seen here."""
 
     def entries(self, work: Work) -> Iterator[Entry]:
         """Each item's entry, as they come. Stopped early, it cancels the array."""
@@ -67,7 +69,7 @@ class SlurmExecutor:
         array = _Array(self, work)
         yield from Watch(
             work, array, self.tasks or DEFAULT_TASKS, self.cpus, self.say,
-            self.poll_seconds, self.ask_seconds,
+            self.poll_seconds, self.ask_seconds, self.grace_seconds,
         ).entries()  # fmt: skip
         array.is_over()
 

@@ -17,8 +17,6 @@ from reelseek.care.jobs._work import Work
 
 MOST_DEATHS = 2
 """Tasks that may die at an item before it is given up."""
-GRACE_SECONDS = 3.0
-"""After a task has ended, its last lines may take so long to be seen here."""
 
 
 class Cluster(Protocol):
@@ -55,6 +53,8 @@ class Watch:
     """Between two looks into the journal."""
     ask_seconds: float
     """Between two questions which tasks are alive."""
+    grace_seconds: float
+    """After a task has ended, its last lines may take so long to be seen here."""
     _pending: dict[str, Item] = field(default_factory=dict)
     """Items without a result."""
     _parts: dict[str, str] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class Watch:
             return
         dead = [task for task in self._parts if task not in alive]
         if any(self._left_by(task) for task in dead):
-            time.sleep(GRACE_SECONDS)
+            time.sleep(self.grace_seconds)
         yield from self._new_entries()  # asked after the tasks had ended: nothing more can come
         again: list[list[Item]] = []
         for task in dead:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from dataclasses import dataclass
 from typing import cast
@@ -52,5 +53,9 @@ def load_backend(name: str) -> Backend:
         raise UnknownBackendError(
             f"no backend {name!r}", remedy=f"Choose one of: auto, {', '.join(_BACKENDS)}"
         )
-    module = importlib.import_module(f"reelseek.video.backends.{entry.module}")
-    return cast(Backend, module)
+    return _imported(entry.module)
+
+
+@functools.cache
+def _imported(module: str) -> Backend:
+    return cast(Backend, importlib.import_module(f"reelseek.video.backends.{module}"))
