@@ -89,6 +89,13 @@ def shown(job: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
+def started_now(job: str) -> str:
+    """What becomes of a job that SLURM would hold back for two minutes after it was requeued."""
+    update = ["scontrol", "update", f"JobId={job}", "StartTime=now"]
+    subprocess.run(update, capture_output=True, check=False)  # refused until the old run is over
+    return shown(job)
+
+
 def steps(text: str) -> list[int]:
     return [int(number) for number in re.findall(r"^step (\d+):", text, re.MULTILINE)]
 
@@ -151,8 +158,7 @@ def test_training_under_export_none_is_checked_told_to_save_queued_again_and_goe
     assert stopped is not None, jobs.logs(job)
     before = len(steps(jobs.said(job)))
     assert before == int(stopped[1])
-    # SLURM holds a requeued job back for two minutes.
-    subprocess.run(["scontrol", "update", f"JobId={job}", "StartTime=now"], check=True)
+    jobs.wait_until(job, lambda: "RUNNING" in started_now(job))
     jobs.wait_until(job, lambda: len(steps(jobs.said(job))) > before)
     assert sorted(steps(jobs.said(job)))[before] == before + 1
     subprocess.run(["scancel", job], check=True)

@@ -14,7 +14,7 @@ import pytest
 
 from reelseek.errors import LaunchError
 from reelseek.launch._batch_script import batch_script
-from reelseek.launch._train import submit, train_script
+from reelseek.launch._train import submit, train_script, write_script
 from reelseek.launch._train_job import TrainJob, default_name
 from reelseek.launch._words import quoted
 from tests.cli.conftest import Run
@@ -259,3 +259,11 @@ def test_command_line_writes_the_script(
     assert "#SBATCH --qos=high\n" in text
     assert "    train.py\n    --help\n)" in text
     assert (tmp_path / "logs").is_dir()
+
+
+def test_script_or_folder_that_can_not_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(LaunchError, match="the folder for logs can't be made"):
+        write_script("", str(tmp_path / "file" / "logs"), str(tmp_path / "job.sh"))
+    with pytest.raises(LaunchError, match="the script can't be written"):
+        write_script("", str(tmp_path), str(tmp_path / "no" / "job.sh"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from reelseek.launch._check_script import ScriptCheck
+    from reelseek.launch import ScriptCheck
 
 SCHEMA = "reelseek.slurm-check/1"
 app = typer.Typer(
@@ -78,8 +77,7 @@ def train(
 
     Exit status 0 where the script was made (and submitted), else 1.
     """
-    from reelseek.launch._train import submit, train_script
-    from reelseek.launch._train_job import TrainJob, default_name
+    from reelseek.launch import TrainJob, default_name, submit, train_script, write_script
 
     if tasks not in ("node", "gpu"):
         raise typer.BadParameter(f"{tasks!r}: choose from: node, gpu", param_hint="--tasks")
@@ -93,8 +91,7 @@ def train(
     )  # fmt: skip
     script = train_script(job)
     if out:
-        Path(logs).mkdir(parents=True, exist_ok=True)
-        Path(out).write_bytes(os.fsencode(script))
+        write_script(script, logs, out)
     if is_submitted:
         print(submit(script, logs, out))
     elif not out:
@@ -115,7 +112,7 @@ def check(
     Exit status 0 where there are only notes, else 1.
     """
     from reelseek.cli._console import show_json, show_whole
-    from reelseek.launch._check_script import check_script
+    from reelseek.launch import check_script
 
     checks = [check_script(script) for script in scripts]
     if as_json:
@@ -166,7 +163,7 @@ def preflight(
 
     Exit status 0 where it can, else 1.
     """
-    from reelseek.launch._preflight import preflight as look
+    from reelseek.launch import preflight as look
 
     is_well, line = look(dataset, gpus, torchcodec=is_with_torchcodec)
     print(line)

@@ -32,6 +32,29 @@ def train_script(job: TrainJob) -> str:
     return batch_script(job, exports)
 
 
+def write_script(script: str, logs: str, path: str) -> None:
+    """Write a script, and make the folder for its logs.
+
+    Raises:
+        LaunchError: Either can't be written.
+    """
+    _make_folder(logs)
+    try:
+        Path(path).write_bytes(os.fsencode(script))
+    except OSError as exc:
+        raise LaunchError("the script can't be written", path=path, detail=str(exc)) from exc
+
+
+def _make_folder(logs: str) -> None:
+    try:
+        Path(logs).mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise LaunchError(
+            "the folder for logs can't be made", remedy="Give another one with --logs", path=logs,
+            detail=str(exc),
+        ) from exc  # fmt: skip
+
+
 def submit(script: str, logs: str, path: str = "") -> str:
     """Hand a script to sbatch, and return the job's id.
 
@@ -43,7 +66,7 @@ def submit(script: str, logs: str, path: str = "") -> str:
     Raises:
         LaunchError: There is no sbatch, or it refuses the script; with its words.
     """
-    Path(logs).mkdir(parents=True, exist_ok=True)
+    _make_folder(logs)
     command = ["sbatch", "--parsable", *([path] if path else [])]
     try:
         done = subprocess.run(
