@@ -88,6 +88,7 @@ BAD = [
     ("no-rendezvous", ' --rdzv-endpoint="$head:29500"', ""),
     ("no-rendezvous", '--rdzv-endpoint="$head:29500"', "--standalone"),
     ("torchrun-not-in-srun", SRUN, "torchrun"),
+    ("torchrun-too-often", "--ntasks-per-node=1", "--ntasks-per-node=8"),
     ("nnodes-differs", "--nnodes=2", "--nnodes 4"),
     ("nnodes-differs", "--nnodes=2 ", ""),
     ("nproc-differs", "--nproc-per-node=8", "--nproc_per_node=4"),
@@ -159,6 +160,16 @@ def test_good_script_has_nothing_wrong(env: Path) -> None:
         ("#SBATCH --nodes=2", "#SBATCH -N 2 # two"),
         ("--nproc-per-node=8", '--nproc-per-node="$SLURM_GPUS_ON_NODE"'),
         ("--nproc-per-node=8", "--nproc-per-node=gpu"),
+        (
+            START,
+            f'ARGS="{OPTIONS}"\n'.replace('"$head:29500"', "$head:29500")
+            + f"{SRUN} $ARGS train.py\n",
+        ),
+        (START, f"ARGS=({OPTIONS})\n{SRUN} ${{ARGS[@]}} train.py\n"),
+        (START, f"if true; then\n{START}else\ntorchrun --nproc-per-node=8 a.py\nfi\n"),
+        ("ENV=", "source ~/.bashrc\nconda activate gr00t\nENV="),
+        ("module load cuda", "module load miniforge3\nconda activate gr00t"),
+        ("--ntasks-per-node=1", "--ntasks-per-node=1  # one launcher"),
         ("gres=gpu:h100:8", "gpus-per-node=8"),
     ],
 )

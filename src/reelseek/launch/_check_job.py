@@ -14,9 +14,9 @@ from reelseek.launch._torchrun import Torchrun, read_torchrun
 
 SHORT = {"-N": "--nodes", "-G": "--gpus", "-J": "--job-name", "-c": "--cpus-per-task"}
 HOOK = re.compile(
-    r"conda(\S*)? shell\.\w+ hook|/profile\.d/conda\.sh|shell hook|\.bashrc|\.bash_profile"
-    r"|bin/activate\b|micromamba shell"
+    r"shell\.\w+ hook|shell hook|^\s*(source|\.)\s|\bmodule\b.*(conda|mamba|forge)", re.IGNORECASE
 )
+"""What runs conda's hook, or may: a file that is sourced, conda from a module."""
 HEAD = '"$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1):29500"'
 """Where torchrun's nodes may meet."""
 TORCHRUN = re.compile(r"(\S*\btorchrun\b|-m torch\.distributed\.(run|launch)\b)")
@@ -176,8 +176,11 @@ def _torchruns(script: Script) -> Iterator[tuple[Start, Torchrun]]:
 def _torchrun(script: Script) -> Iterator[Problem]:
     asked = _asked(script)
     nodes = _number(asked, "--nodes", 1)
-    for start, said in _torchruns(script):
-        if nodes > 1:
+    found = list(_torchruns(script))
+    is_met = any(said.meets and _is_in_srun(script, start) for start, said in found)
+    for start, said in found:
+        # Of two branches, one may be for one node.
+        if nodes > 1 and not (is_met and start.command.is_conditional):
             yield from _meeting_problems(script, start, said, nodes)
         wanted, told = _gpus(asked, nodes), said.options.get("--nproc-per-node", "1")
         if wanted and told.isdigit() and int(told) != wanted:
@@ -187,6 +190,22 @@ def _torchrun(script: Script) -> Iterator[Problem]:
                 f"torchrun starts {told} on each node, which has {wanted} GPUs",
                 _with_option(script.line(line), "--nproc-per-node", str(wanted)),
             )  # fmt: skip
+
+
+def _too_often(script: Script) -> Iterator[Problem]:
+    asked = _asked(script).get("--ntasks-per-node")
+    if asked is None or not asked.value.isdigit() or int(asked.value) < 2:
+        return
+    for start, _said in _torchruns(script):
+        before = " ".join(start.command.words[: start.program_at])
+        if start.runs_in_srun and not re.search(r"(^| )(-n|--ntasks|--ntasks-per-node)\b", before):
+            yield Problem(
+                "torchrun-too-often", asked.line,
+                f"srun starts torchrun {asked.value} times on each node (line "
+                f"{start.command.line}), and each starts the processes of all GPUs",
+                script.line(asked.line).replace(f"-node={asked.value}", "-node=1"),
+            )  # fmt: skip
+            return
 
 
 def _with_option(text: str, name: str, value: str) -> str:
@@ -270,5 +289,5 @@ def _restart(script: Script) -> Iterator[Problem]:
 
 
 RULES: tuple[Callable[[Script], Iterator[Problem]], ...] = (
-    _frame, _sbatch_below, _srun_export, _set_outside, _conda_hook, _torchrun, _restart,
+    _frame, _sbatch_below, _srun_export, _set_outside, _conda_hook, _torchrun, _too_often, _restart,
 )  # fmt: skip

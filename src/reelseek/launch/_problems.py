@@ -53,6 +53,7 @@ _ERRORS = {
     "conda-hook": "conda activate without conda's hook fails in a batch script",
     "no-rendezvous": "torchrun runs on several nodes that aren't told where to meet",
     "torchrun-not-in-srun": "torchrun runs on the first node alone",
+    "torchrun-too-often": "srun starts torchrun several times on a node",
     "nnodes-differs": "torchrun waits for another number of nodes than the job has",
     "nproc-differs": "torchrun starts another number of processes than a node has GPUs",
 }

@@ -58,6 +58,8 @@ class Command:
     text_line: int
     function: str
     """The function whose body it is in."""
+    is_conditional: bool
+    """Whether it is in a branch of ``if`` or ``case``."""
     at: int
 
     @property
@@ -124,6 +126,7 @@ class _Reader:
         self.count = 0
         self.function = ""
         self.depth = 0
+        self.branches = 0
 
     def read(self, text: str, offset: int, place: Place) -> None:
         """Read a text whose first line is the script's line ``offset + 1``."""
@@ -158,6 +161,13 @@ class _Reader:
     def on_pipeline(self, node: Node, place: Place) -> None:
         for child in node.children:
             self.visit(child, (*place, f"pipeline {self.line(child)}.{child.start_byte}"))
+
+    def on_if_statement(self, node: Node, place: Place) -> None:
+        self.branches += 1
+        self.on_other(node, place)
+        self.branches -= 1
+
+    on_case_statement = on_if_statement
 
     def on_function_definition(self, node: Node, place: Place) -> None:
         before, self.function = self.function, _text(node.child_by_field_name("name"))
@@ -229,7 +239,7 @@ class _Reader:
         self.count += 1
         command = Command(
             tuple(words), self.line(node), place, tuple(own), given, given_line, self.function,
-            self.count,
+            self.branches > 0, self.count,
         )  # fmt: skip
         self.script.commands.append(command)
         self.read_inner(command, node)
@@ -273,6 +283,8 @@ class _Reader:
         found = re.fullmatch(r"\$\{(\w+)\[@\]\}|\$(@)", text)
         if found and (found[1] or found[2]) in self.arrays:
             return self.arrays[found[1] or found[2]]
+        if node.type in ("expansion", "simple_expansion"):  # without quotes, it may be many words
+            return self.expand(text).replace("\\\n", " ").split()
         return [text if node.type == "raw_string" else self.expand(text)]
 
     def expand(self, text: str) -> str:
