@@ -41,6 +41,7 @@ srun --export=ALL torchrun --nnodes=2 --nproc-per-node=8 --rdzv-endpoint="$head:
 EXPORT = 'export LD_LIBRARY_PATH="$LDP${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"\n'
 SRUN = "srun --export=ALL torchrun"
 OPTIONS = '--nnodes=2 --nproc-per-node=8 --rdzv-endpoint="$head:29500"'
+RUN = "torchrun --nnodes=2 --nproc-per-node=8 --rdzv-endpoint=$head:29500 train.py"
 TAIL = GOOD[GOOD.index(EXPORT) :]
 START = f"{SRUN} {OPTIONS} train.py\n"
 
@@ -165,6 +166,7 @@ def test_good_script_has_nothing_wrong(env: Path) -> None:
             f'ARGS="{OPTIONS}"\n'.replace('"$head:29500"', "$head:29500")
             + f"{SRUN} $ARGS train.py\n",
         ),
+        (START, f'timeout 9 srun -l bash -c "\n\nexport RANK=\\$SLURM_PROCID\n{RUN}"\n'),
         (START, f"ARGS=({OPTIONS})\n{SRUN} ${{ARGS[@]}} train.py\n"),
         (START, f"if true; then\n{START}else\ntorchrun --nproc-per-node=8 a.py\nfi\n"),
         ("ENV=", "source ~/.bashrc\nconda activate gr00t\nENV="),

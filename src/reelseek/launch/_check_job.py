@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from reelseek.launch._problems import Problem
 from reelseek.launch._shell_script import Command, Script
-from reelseek.launch._starts import LD, Start, exports, reaches, starts
+from reelseek.launch._starts import LD, Start, base, exports, starts
 from reelseek.launch._torchrun import Torchrun, read_torchrun
 
 SHORT = {"-N": "--nodes", "-G": "--gpus", "-J": "--job-name", "-c": "--cpus-per-task"}
@@ -252,12 +252,10 @@ def _meeting_problems(
 
 def _is_in_srun(script: Script, start: Start) -> bool:
     """Whether srun starts it, or the shell that it is given to."""
-    if start.runs_in_srun:
-        return True
-    place = start.command.place
-    return any(
-        other.name == "srun" and other.line == start.command.line and reaches(other.place, place)
-        for other in script.commands
+    shells = [part for part in start.command.place if part.startswith("shell ")]
+    lines = {int(part.split()[1].partition(".")[0]) for part in shells}
+    return start.runs_in_srun or any(
+        other.line in lines and "srun" in map(base, other.words) for other in script.commands
     )
 
 
