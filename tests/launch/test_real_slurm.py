@@ -17,6 +17,8 @@ from tests.conftest import REPOSITORY, needs
 pytestmark = [pytest.mark.timeout(400), pytest.mark.usefixtures("slurm")]
 PATIENCE_SECONDS = 150
 """For one step of a job, on a machine that does much else beside."""
+LOGS = "my 'logs' \"x\" 100%x"
+"""sbatch, srun and the shell each read this name in their own way."""
 PYTHON = """#!/bin/sh
 if [ "${{SLURMD_NODENAME:-}}" = node2 ] && [ -e '{folder}/node2_is_bad' ]; then
     echo "{python}: No module named reelseek" >&2
@@ -48,7 +50,7 @@ class Jobs:
         """Make a script for two nodes without GPUs, and submit it; the job's id."""
         command = [
             sys.executable, "-m", "reelseek", "slurm", "train", "--submit", "--gpus", "0",
-            "--nodes", "2", "--env", self.folder / "env", "--logs", "logs", "--name", "job",
+            "--nodes", "2", "--env", self.folder / "env", "--logs", LOGS, "--name", "job",
             *arguments,
         ]  # fmt: skip
         done = subprocess.run(
@@ -59,7 +61,7 @@ class Jobs:
         return done.stdout.strip()
 
     def log(self, job: str, which: str) -> str:
-        path = self.folder / "logs" / f"job-{job}{which}"
+        path = self.folder / LOGS / f"job-{job}{which}"
         return path.read_text() if path.exists() else ""
 
     def said(self, job: str) -> str:
@@ -127,7 +129,7 @@ def test_each_task_writes_its_log_and_the_jobs_exit_status_is_the_commands(jobs:
     assert jobs.wait_for_end(job) == "FAILED 7:0"
     assert " on node1\n" in jobs.log(job, "-0.log")
     assert " on node2\n" in jobs.log(job, "-1.log")
-    assert f"What each task said: logs/job-{job}-*.log" in jobs.log(job, ".err")
+    assert f"What each task said: {LOGS}/job-{job}-*.log" in jobs.log(job, ".err")
 
 
 def test_training_on_two_nodes_runs_to_its_end_under_export_all(jobs: Jobs) -> None:
