@@ -101,6 +101,22 @@ free_port() {
     die "no free ports"
 }
 
+# Adds lines for these names, or removes ours. Several clusters may come and go at once; and not by
+# rename, as in a container /etc/hosts is a mounted file.
+edit_hosts() { # add NAME... | remove
+    local name kept
+    # shellcheck disable=SC2094  # opened to be locked, not to be read
+    (
+        flock 9
+        if [ "$1" = add ]; then
+            for name in "${@:2}"; do echo "127.0.0.1 $name $tag"; done >>/etc/hosts
+        else
+            kept=$(awk -v tag="$tag" 'substr($0, length($0) - length(tag) + 1) != tag' /etc/hosts)
+            printf '%s\n' "$kept" >/etc/hosts
+        fi
+    ) 9</etc/hosts
+}
+
 # Not with the caller's environment, which jobs would see, nor with its pipes.
 start() { # NAME PIDFILE COMMAND...
     local name=$1 pidfile=$2
@@ -126,7 +142,7 @@ up() {
     (umask 077; head -c 1024 /dev/urandom >"$folder/munge.key")
     write_conf "$(free_port)" >"$conf"
     # The host and the nodes are found by these names; `down` takes the lines away.
-    for name in "$host" $(seq -f 'node%g' "$nodes"); do echo "127.0.0.1 $name $tag" >>/etc/hosts; done
+    edit_hosts add "$host" $(seq -f 'node%g' "$nodes")
     start munged "$folder/run/munged.pid" munged --key-file="$folder/munge.key" \
         --socket="$folder/run/munge.socket" --pid-file="$folder/run/munged.pid" \
         --log-file="$folder/log/munged.log" --seed-file="$folder/run/munged.seed"
@@ -155,20 +171,18 @@ down() {
         if [ -z "$(SLURM_CONF=$conf timeout 5 squeue -h 2>/dev/null || true)" ]; then break; fi
         sleep 0.1
     done
+    # The last started first. One that has ended may stay in /proc until someone asks for its status.
     while read -r name pidfile; do
         if ! is_ours "$name" "$pidfile"; then continue; fi
         pid=$(cat "$pidfile")
         kill "$pid" 2>/dev/null || true
-        for _ in $(seq 50); do
-            if [ ! -e "/proc/$pid" ]; then break; fi
-            sleep 0.1
+        for _ in $(seq 100); do
+            if ! is_ours "$name" "$pidfile"; then continue 2; fi
+            sleep 0.05
         done
-        if is_ours "$name" "$pidfile"; then kill -KILL "$pid" 2>/dev/null || true; fi
+        kill -KILL "$pid" 2>/dev/null || true
     done < <(daemons | tac)
-    # Not by rename: in a container /etc/hosts is a mounted file.
-    local kept
-    kept=$(grep -vF -- "$tag" /etc/hosts || true)
-    printf '%s\n' "$kept" >/etc/hosts
+    edit_hosts remove
     rm -f "$conf" "$folder/munge.key"
 }
 

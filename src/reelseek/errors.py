@@ -11,7 +11,8 @@
     │   ├── FrameIndexError                 (IndexError)  no such frame number
     │   ├── TimeRangeError                  (ValueError)  no frame at that time
     │   ├── DecodeError                     (RuntimeError) another frame came, or none
-    │   └── ClosedVideoError                (ValueError)  used after close()
+    │   ├── ClosedVideoError                (ValueError)  used after close()
+    │   └── QualityError                    (ValueError)  an encoding that lost too much
     ├── BackendError
     │   ├── UnknownBackendError             (ValueError)  no backend of that name
     │   ├── BackendUnavailableError         (ImportError) not installed, or does not load
@@ -29,6 +30,7 @@
     ├── ElfError                            (ValueError)  a library file that can't be read
     ├── LaunchError                         (ValueError)  a batch job that can't be made or sent
     ├── LoaderStateError                    (ValueError)  a state that this loader can't go on from
+    ├── OutputError                         (ValueError)  a place where nothing can be written
     └── DependencyError                     (ImportError) an optional package is missing
 
 Each class is also the builtin named beside it, so ``except FileNotFoundError`` works. The text of
@@ -142,6 +144,10 @@ class ClosedVideoError(VideoError, ValueError):
     """The video was used after it was closed."""
 
 
+class QualityError(VideoError, ValueError):
+    """A newly encoded video is further from its source than allowed."""
+
+
 class BackendError(ReelseekError):
     """A backend is at fault, whatever the file."""
 
@@ -211,6 +217,10 @@ class LaunchError(ReelseekError, ValueError):
 
 class LoaderStateError(ReelseekError, ValueError):
     """A loader's state is of another order, seed, batch size or number of processes."""
+
+
+class OutputError(ReelseekError, ValueError):
+    """Something stands where output is to be written, is at work there, or it has no room."""
 
 
 class DependencyError(ReelseekError, ImportError):

@@ -19,6 +19,7 @@ from reelseek.video.backends._contexts import (
     drop,
 )
 from tests import corpus, oracle, surgery
+from tests.structures import SVT
 
 AV1 = ("av1", b"")
 
@@ -121,6 +122,18 @@ def test_sets_of_another_file_with_the_same_record_are_not_in_force(
         with reelseek.open_video(path, backend="indexed") as video:
             for frame in (5, 15, 25):
                 assert np.array_equal(video[frame].numpy(), right.frames[frame])
+
+
+def test_colours_of_another_av1_file_are_not_taken_over(tmp_path: Path) -> None:
+    paths = []
+    for name, colours in (("said.mp4", "-colorspace bt709"), ("unsaid.mp4", "")):
+        paths.append(tmp_path / name)
+        corpus.ffmpeg("-f", "lavfi", "-i", "testsrc2=s=128x96:r=30:d=0.4", "-pix_fmt", "yuv420p",
+                      *f"{SVT} -g 12 {colours}".split(), paths[-1])  # fmt: skip
+    for path in (*paths, *paths):
+        right = oracle.decode(str(path))
+        with reelseek.open_video(path, backend="indexed") as video:
+            assert np.array_equal(video[6].numpy(), right.frames[6])
 
 
 def test_closed_video_leaves_nothing_in_the_contexts() -> None:

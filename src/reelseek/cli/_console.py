@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from rich import box
@@ -83,6 +83,20 @@ def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=console) as bar:
         task = bar.add_task(label, total=total)
         yield lambda done: bar.update(task, completed=done)
+
+
+@contextmanager
+def counted_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A function that is told how much is done of how much; see ``progress_bar``."""
+    with ExitStack() as stack:
+        advance: list[Callable[[int], None]] = []
+
+        def tell(done: int, total: int) -> None:
+            if not advance:
+                advance.append(stack.enter_context(progress_bar(label, total)))
+            advance[0](done)
+
+        yield tell
 
 
 def _log_lines(label: str, total: int) -> Callable[[int], None]:

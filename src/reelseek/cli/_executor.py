@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -172,6 +173,8 @@ def _lines_for_torchcodec() -> tuple[str, ...]:
     from reelseek.errors import BackendUnavailableError
     from reelseek.launch import proven_export
 
+    if shutil.which("sbatch") is None:  # which will be told
+        return ()
     try:
         return tuple(proven_export("slurm").text.splitlines())
     except BackendUnavailableError:

@@ -18,8 +18,10 @@ from reelseek.cli import (
     _index,
     _info,
     _probe,
+    _reencode,
     _run,
     _slurm,
+    _verify,
 )
 from reelseek.errors import ReelseekError
 
@@ -49,7 +51,9 @@ app.command("explain")(_explain.explain)
 app.command("index")(_index.index)
 app.command("info")(_info.info)
 app.command("probe")(_probe.probe)
+app.command("reencode")(_reencode.reencode)
 app.command("run", context_settings={"allow_interspersed_args": False})(_run.run)
+app.command("verify")(_verify.verify)
 app.add_typer(_bench.app, name="bench")
 app.add_typer(_slurm.app, name="slurm")
 

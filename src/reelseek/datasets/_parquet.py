@@ -46,7 +46,7 @@ def read_columns(path: Path, names: Sequence[str] | None) -> dict[str, NDArray[A
     """Some columns of a whole file, those that it has; all of them for None."""
     with open_parquet(path, "meta") as file, reading(path):
         wanted = [n for n in file.schema_arrow.names if names is None or n in names]
-        _check_size(file, wanted, range(file.metadata.num_row_groups), path)
+        check_size(file, wanted, range(file.metadata.num_row_groups), path)
         table = file.read(columns=wanted, use_threads=False)
         return {name: as_array(table[name], name, path) for name in table.column_names}
 
@@ -108,7 +108,7 @@ def read_rows(span: RowSpan, episode: int, unused: frozenset[str]) -> dict[str, 
             )
         groups, before = _groups_of(file.metadata, span)
         columns = [name for name in file.schema_arrow.names if name not in unused]
-        _check_size(file, columns, groups, span.path)
+        check_size(file, columns, groups, span.path)
         table = file.read_row_groups(groups, columns=columns, use_threads=False)
         table = table.slice(span.first - before, span.length)
         return {name: as_array(table[name], name, span.path) for name in table.column_names}
@@ -124,7 +124,7 @@ def _groups_of(metadata: Any, span: RowSpan) -> tuple[list[int], int]:
     return groups, int(ends[first] - sizes[first]) if groups else span.first
 
 
-def _check_size(file: Any, columns: Sequence[str], groups: Iterable[int], path: Path) -> None:
+def check_size(file: Any, columns: Sequence[str], groups: Iterable[int], path: Path) -> None:
     """Refuse a file that claims more values than fit in memory."""
     try:
         values = sum(_values_of(file.metadata.row_group(number), columns) for number in groups)

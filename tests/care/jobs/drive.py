@@ -45,7 +45,7 @@ def _say(text: str) -> None:
 def main() -> None:
     name, ray_address, folder, arguments, *keys = sys.argv[1:]
     values = json.loads(arguments)
-    options = {name: values.pop(name) for name in ("partition",) if name in values}
+    options = {name: values.pop(name) for name in ("partition", "setup", "tasks") if name in values}
     job = job_of(Path(folder), *keys, **values)
     for outcome in run_job(job, executor_of(name, ray_address, **options)):
         print(json.dumps(dataclasses.asdict(outcome)), flush=True)

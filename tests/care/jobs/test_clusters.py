@@ -16,6 +16,8 @@ from tests.conftest import needs
 
 GOOD = [f"good_{number}" for number in range(6)]
 Drive = Callable[..., "subprocess.Popen[str]"]
+clusters_only = pytest.mark.parametrize("drive", ["slurm", "ray"], indirect=True)
+slurm_only = pytest.mark.parametrize("drive", ["slurm"], indirect=True)
 
 
 @pytest.fixture(params=["local", "slurm", "ray"])
@@ -54,9 +56,6 @@ def calls(tmp_path: Path) -> list[str]:
     return (tmp_path / "a folder" / "log").read_text().split()
 
 
-clusters_only = pytest.mark.parametrize("drive", ["slurm", "ray"], indirect=True)
-
-
 @pytest.mark.parametrize("export", ["ALL", "NONE"])
 def test_results_are_the_local_runs(
     drive: Drive, tmp_path: Path, export: str, monkeypatch: pytest.MonkeyPatch
@@ -82,13 +81,15 @@ def test_killed_driver_loses_nothing_and_the_next_goes_on(drive: Drive, tmp_path
     assert all(calls(tmp_path).count(key) == 1 for key in done)
 
 
+@clusters_only
 def test_interrupted_driver_ends_its_tasks(drive: Drive) -> None:
     driver = drive(*GOOD, seconds=0.5)
     assert driver.stdout is not None
     driver.stdout.readline()
     driver.send_signal(signal.SIGINT)
-    driver.communicate(timeout=60)
+    _output, errors = driver.communicate(timeout=60)
     assert driver.returncode != 0
+    assert "what it did is kept" in errors or "what they did is kept" in errors
     outcomes, _errors = finished(drive(*GOOD, seconds=0.0))
     assert sorted(outcomes) == GOOD
 
@@ -108,9 +109,9 @@ def test_item_that_kills_each_task_is_given_up_and_takes_nothing_else_along(driv
     assert "ended before its work was done" in errors
 
 
-@pytest.mark.parametrize("drive", ["slurm"], indirect=True)
+@slurm_only
 def test_slurm_task_whose_time_is_up_goes_on_from_its_journal(drive: Drive, tmp_path: Path) -> None:
-    driver = drive(*GOOD, seconds=0.5)
+    driver = drive(*GOOD, seconds=0.5, tasks=1)
     assert driver.stdout is not None
     driver.stdout.readline()
     # As SLURM does before a task's time is up.
@@ -123,8 +124,19 @@ def test_slurm_task_whose_time_is_up_goes_on_from_its_journal(drive: Drive, tmp_
     assert any("stopped by SIGUSR2 after" in log.read_text() for log in logs)
 
 
-@pytest.mark.parametrize("drive", ["slurm"], indirect=True)
+@slurm_only
 def test_slurm_job_that_is_refused_says_what_sbatch_says(drive: Drive) -> None:
     driver = drive(*GOOD, partition="nowhere")
     _output, errors = driver.communicate(timeout=60)
     assert "SLURM doesn't take the job" in errors and "invalid partition" in errors
+
+
+@slurm_only
+def test_slurm_tasks_that_cannot_start_are_one_error_with_the_end_of_their_log(
+    drive: Drive,
+) -> None:
+    driver = drive(*GOOD, setup=["echo no such module >&2", "exit 3"])
+    _output, errors = driver.communicate(timeout=60)
+    last = errors.splitlines()[-1]
+    assert "the tasks end before they have begun with anything" in last
+    assert "no such module" in last

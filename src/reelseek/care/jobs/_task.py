@@ -34,11 +34,14 @@ def run_part_on_ray(path: str) -> int:
         return run_part(path)
 
 
-def run_part_on_slurm(path: str) -> int:
-    """``run_part``, which SLURM may stop.
+def run_part_on_slurm(path: str) -> None:
+    """``run_part``, which SLURM may stop; ends the process.
 
     At the signal that the time is nearly up, the task goes back into the queue, and goes on from
     its journal; but not where it hasn't finished a single item: it never would.
+
+    At its end it leaves nothing to submitit, which would write into a folder that the driver may
+    have deleted by then, as it has all the results.
     """
     part = Part.read(Path(path))
     finished = 0
@@ -51,7 +54,8 @@ def run_part_on_slurm(path: str) -> int:
         if exc.number == signal.SIGUSR2:
             _go_back_into_the_queue(finished)
         os._exit(1)
-    return len(part.items)
+    print(f"{finished} items are done", flush=True)
+    os._exit(0)
 
 
 def _steps(part: Part) -> Iterator[None]:

@@ -14,6 +14,7 @@ from reelseek.care.jobs._job import Item
 from reelseek.care.jobs._journal import Entry
 from reelseek.care.jobs._parts import part_of, split_by_bytes
 from reelseek.care.jobs._work import Work
+from reelseek.errors import ReelseekError
 
 MOST_DEATHS = 2
 """Tasks that may die at an item before it is given up."""
@@ -63,6 +64,10 @@ class Watch:
     """A part's items."""
     _deaths: Counter[str] = field(default_factory=Counter)
     """How many tasks died at an item."""
+    _has_results: bool = False
+    """Whether a task of this run has finished an item."""
+    _was_helped: bool = False
+    """Whether tasks of an earlier run, still at work, have: then some of this run's have no use."""
 
     def entries(self) -> Iterator[Entry]:
         """Each item's entry, as they come."""
@@ -74,7 +79,7 @@ class Watch:
             yield from self._followed()
             is_well = True
         finally:
-            if not is_well:
+            if not is_well or self._was_helped:
                 self.cluster.cancel()
 
     def _followed(self) -> Iterator[Entry]:
@@ -97,6 +102,8 @@ class Watch:
             if item is None or entry.stamp != item.stamp or (entry.error and not is_ours):
                 continue
             del self._pending[entry.key]
+            self._has_results |= is_ours
+            self._was_helped |= not is_ours
             attempts = entry.attempts + self._deaths[entry.key]
             yield dataclasses.replace(entry, attempts=attempts)
 
@@ -130,6 +137,12 @@ class Watch:
         self._deaths.update(item.key for item in suspects)
         words = self.cluster.last_words(task)
         lost = [item for item in suspects if self._deaths[item.key] >= MOST_DEATHS]
+        if lost and has_done_nothing and not self._has_results:
+            raise ReelseekError(
+                "the tasks end before they have begun with anything",
+                remedy="See the log; what a task needs has to be on every node",
+                detail=words,
+            )
         for item in lost:
             del self._pending[item.key]
             text = f"{item.key}: {self._deaths[item.key]} tasks died at it. {words}"

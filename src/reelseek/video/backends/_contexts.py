@@ -30,8 +30,9 @@ class CodecState:
     """A codec context, and which units of which file it has been fed since its reset."""
 
     def __init__(self, codec: str, configuration: bytes) -> None:
-        self.key = (codec, b"" if codec == "av1" else configuration)
-        """What it can decode."""
+        self.key = (codec, configuration)
+        """What it decodes: FFmpeg's AV1 decoder keeps the colours of the stream before, where a
+        sequence header doesn't say them."""
         self.keeps_place = False
         """True where its holder is likely to go on from where it stopped."""
         self._context = self._opened(codec, configuration)
@@ -127,7 +128,7 @@ def borrow(codec: str, configuration: bytes, holder: object, *, keeps_place: boo
     """
     if _kept.pid != os.getpid():
         _kept.forget()
-    key = (codec, b"" if codec == "av1" else configuration)
+    key = (codec, configuration)
     same = [state for state in _kept.states if state.key == key]
     state = next((state for state in same if state.holder is holder), None)
     if state is None:

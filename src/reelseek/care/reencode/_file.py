@@ -1,0 +1,150 @@
+"""One video of a dataset: made anew, checked, and put in its place. Runs in worker processes."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reelseek.care.reencode._clock import Clock, clock_of
+from reelseek.care.reencode._copy import copy_stream
+from reelseek.care.reencode._encoder import Output, write_video
+from reelseek.care.reencode._encoding import Encoding
+from reelseek.care.reencode._prove import prove
+from reelseek.care.reencode._source import Source
+from reelseek.index import FrameTable, index_video
+
+REENCODE_FILE, COPY_FILE = f"{__name__}:reencode_file", f"{__name__}:copy_file"
+"""The functions here, for a job."""
+DATASET, WORK, SPANS = "dataset", "work", "episodes.json"
+"""In the partial folder: the new dataset, files being written, and where episodes begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a video comes from and goes to."""
+
+    source: str
+    """The dataset's video."""
+    target: Path
+    """The new one."""
+    work: Path
+    """The folder for what isn't finished."""
+    spans: tuple[tuple[float, int], ...]
+    """For a file that holds several episodes: when each begins, in seconds, and its length."""
+
+
+def reencode_file(
+    key: str, *, root: str, partial: str, fps: float, encoding: dict[str, Any]
+) -> dict[str, Any]:
+    """Encode one video, and check the new file frame by frame.
+
+    Args:
+        key: The video's path, relative to the dataset.
+        root: The dataset's folder.
+        partial: The folder of the unfinished copy.
+        fps: Frames a second, as the dataset says.
+        encoding: ``Encoding.document()``.
+
+    Returns:
+        The facts of a FileReport, and the new spans of its episodes in seconds.
+
+    Raises:
+        VideoError: The source can't be read whole, or the new file isn't as it was to be.
+    """
+    place, chosen = _place(key, root, partial), Encoding.from_document(encoding)
+    table = index_video(place.source)
+    clock, source = clock_of(table, fps), Source(place.source, table, chosen)
+    starts = _starts(table, clock, place.spans)
+    with _unfinished(place) as path:
+        output = Output(path, chosen, source.size, source.colours(), clock)
+        write_video(output, source.frames(), starts)
+        proof = prove(source, output, starts)
+        quality = proof.quality
+        return {
+            **_facts(place, table, path, clock, starts),
+            "num_frames": proof.num_frames,
+            "num_key_frames": proof.num_key_frames,
+            "psnr_db": quality.psnr_db,
+            "worst_psnr_db": quality.worst_psnr_db,
+            "worst_frame": quality.worst_frame,
+        }
+
+
+def copy_file(key: str, *, root: str, partial: str, fps: float) -> dict[str, Any]:
+    """Put one video's frames, as they are coded, into a new container; see ``reencode_file``."""
+    place = _place(key, root, partial)
+    table = index_video(place.source)
+    clock = clock_of(table, fps)
+    with _unfinished(place) as path:
+        copied = copy_stream(place.source, table, path, clock)
+        return {
+            **_facts(place, table, path, clock, _starts(table, clock, place.spans)),
+            "num_frames": len(copied),
+            "num_key_frames": int(copied.is_key.sum()),
+            "psnr_db": None,
+            "worst_psnr_db": None,
+            "worst_frame": None,
+        }
+
+
+def _place(key: str, root: str, partial: str) -> Place:
+    spans_path = Path(partial) / SPANS
+    spans = _all_spans(str(spans_path), spans_path.stat().st_mtime_ns).get(key, [])
+    return Place(
+        source=os.path.join(root, key),
+        target=Path(partial) / DATASET / key,
+        work=Path(partial) / WORK,
+        spans=tuple((start, length) for start, length in spans),
+    )
+
+
+@functools.lru_cache(2)
+def _all_spans(path: str, _mtime_ns: int) -> dict[str, list[list[Any]]]:
+    """The episodes of each file that holds several."""
+    spans: dict[str, list[list[Any]]] = json.loads(Path(path).read_text())
+    return spans
+
+
+def _starts(table: FrameTable, clock: Clock, spans: Sequence[tuple[float, int]]) -> list[int]:
+    """The number of each episode's first frame: the one that appears nearest to its time."""
+    if not spans:
+        return []
+    seconds = table.pts_seconds() if table.has_unique_pts else clock.seconds()
+    return [int(np.abs(seconds - start).argmin()) for start, _length in spans]
+
+
+def _facts(
+    place: Place, table: FrameTable, path: str, clock: Clock, starts: Sequence[int]
+) -> dict[str, Any]:
+    lengths = [length for _start, length in place.spans]
+    return {
+        "num_key_frames_before": int(table.is_key.sum()),
+        "bytes_before": os.stat(place.source).st_size,
+        "bytes_after": os.stat(path).st_size,
+        "spans": [clock.span(*span) for span in zip(starts, lengths, strict=True)],
+        "note": clock.note,
+    }
+
+
+@contextmanager
+def _unfinished(place: Place) -> Iterator[str]:
+    """A path to write to; the file is put in its place, and on the disk, if all went well."""
+    place.work.mkdir(parents=True, exist_ok=True)
+    path = place.work / f"{secrets.token_hex(8)}.mp4"
+    try:
+        yield str(path)
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+        place.target.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(place.target)
+    finally:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,159 @@
+"""The unfinished copy of a dataset: a folder beside the new one, which becomes it at the end.
+
+::
+
+    OUT.partial/
+        README.txt      what the folder is
+        settings.json   what it was begun with
+        episodes.json   where episodes begin in shared videos
+        journal/        which videos are done
+        work/           files being written
+        dataset/        the new dataset, renamed to OUT when all of it is there
+        report.json     what came of it, from just before that
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from reelseek.care.reencode._file import DATASET, WORK
+from reelseek.care.reencode._meta import write_json
+from reelseek.care.reencode._report import ReencodeReport
+from reelseek.errors import OutputError
+
+SUFFIX = ".partial"
+README = """An unfinished copy of a dataset, made by `reelseek reencode`. It is no dataset.
+
+Run the same command again to go on from here, or delete the folder.
+"""
+
+
+class Partial:
+    """The folder ``OUT.partial``, while one run works on it."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.path = out.with_name(out.name + SUFFIX)
+        self.dataset = self.path / DATASET
+        self.work = self.path / WORK
+        self.journal = self.path / "journal"
+        self._settings = self.path / "settings.json"
+        self._report = self.path / "report.json"
+
+    @contextmanager
+    def opened(self, settings: Mapping[str, Any]) -> Iterator[None]:
+        """Make the folder, or take over one that was begun with the same settings.
+
+        Raises:
+            OutputError: It was begun with others, or another run is at work on it.
+        """
+        from filelock import FileLock, Timeout
+
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path / "lock")
+        try:
+            lock.acquire(blocking=False)
+        except Timeout as exc:
+            raise OutputError(
+                "another run is at work on it", remedy="Wait for it, or stop it", path=self.path
+            ) from exc
+        try:
+            self._begin(json.loads(json.dumps(dict(settings))))
+            yield
+        finally:
+            lock.release()
+
+    def finished(self) -> ReencodeReport | None:
+        """What came of a run that was killed after its last step but one; None where none was."""
+        if not self._report.is_file() or not self.out.is_dir() or self.dataset.exists():
+            return None
+        report = ReencodeReport.from_document(json.loads(self._report.read_text()))
+        self._delete()
+        return report
+
+    def publish(self, report: ReencodeReport) -> None:
+        """Make the new dataset of it."""
+        write_json(self._report, report.document(), self.work)
+        check_is_free(self.out)
+        self.dataset.rename(self.out)
+        parent = os.open(self.out.parent, os.O_RDONLY)
+        try:
+            os.fsync(parent)
+        finally:
+            os.close(parent)
+        self._delete()
+
+    @property
+    def removal(self) -> str:
+        """The command that deletes it."""
+        return shlex.join(["rm", "-r", str(self.path)])
+
+    def num_bytes(self) -> int:
+        """What is there already."""
+        return sum(
+            os.lstat(os.path.join(folder, name)).st_size
+            for folder, _folders, names in os.walk(self.dataset)
+            for name in names
+        )
+
+    def _begin(self, settings: dict[str, Any]) -> None:
+        shutil.rmtree(self.work, ignore_errors=True)  # what a killed run was writing
+        for folder in (self.work, self.dataset):
+            folder.mkdir(exist_ok=True)
+        if not self._settings.is_file():
+            (self.path / "README.txt").write_text(README)
+            write_json(self._settings, settings, self.work)
+        before = json.loads(self._settings.read_text())
+        other = [name for name, value in settings.items() if before.get(name) != value]
+        if other:
+            told = "; ".join(f"{name} {before.get(name)}, not {settings[name]}" for name in other)
+            raise OutputError(
+                f"an unfinished copy stands there, begun otherwise: {told}",
+                remedy=f"Go on with what it was begun with, or run `{self.removal}`",
+                path=self.path,
+            )
+
+    def _delete(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def check_place(root: Path, out: Path) -> None:
+    """Check that a dataset can be written beside another.
+
+    Raises:
+        OutputError: One folder is in the other, or something stands there already.
+    """
+    real_root, real_out = Path(os.path.realpath(root)), Path(os.path.realpath(out))
+    if real_out == real_root or real_root in real_out.parents or real_out in real_root.parents:
+        raise OutputError(
+            f"it and the dataset {root} lie in one another",
+            remedy="Name a folder beside the dataset: it is never changed in place",
+            path=out,
+        )
+    check_is_free(out)
+
+
+def check_is_free(out: Path) -> None:
+    """OutputError where something of that name exists."""
+    if os.path.lexists(out):
+        raise OutputError(
+            "it exists already", remedy="Name another folder, or delete this one", path=out
+        )
+
+
+def check_room(folder: Path, needed: int) -> None:
+    """OutputError where the disk lacks so many bytes."""
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise OutputError(
+            f"the disk has {free:,} bytes left, and the new dataset takes about {needed:,} more",
+            remedy="Free some space, write to another disk, or choose a higher --crf or --gop",
+            path=folder,
+        )

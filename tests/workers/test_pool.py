@@ -1,0 +1,93 @@
+"""Worker processes: what one dies of is its own call's failure, and they end with who asks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from reelseek.workers import Answer, Worker, WorkerPool, answers_of
+
+THIS = "tests.workers.test_pool"
+DRIVER = f"""
+from reelseek.workers import WorkerPool
+pool = WorkerPool("{THIS}:pid_and_sleep", [(path,) for path in FOLDER], 1)
+list(pool.answers())
+"""
+
+
+def square(number: int) -> int:
+    if number < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number * number
+
+
+def dies_once(note: str) -> str:
+    if not Path(note).exists():
+        Path(note).touch()
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return "well"
+
+
+def pid_and_sleep(note: str) -> None:
+    Path(note).write_text(str(os.getpid()))
+    time.sleep(60)
+
+
+def test_answers_come_for_each_call() -> None:
+    with WorkerPool(f"{THIS}:square", [(number,) for number in range(9)], 3) as pool:
+        answers = {answer.position: answer.value for answer in pool.answers()}
+    assert answers == {number: number * number for number in range(9)}
+
+
+def test_death_is_one_calls_and_told_after_its_retries() -> None:
+    answers = list(answers_of(f"{THIS}:square", [(-1,), (2,), (3,)], 2, retries=1))
+    assert sorted((answer.position, answer.value) for answer in answers[:2]) == [(1, 4), (2, 9)]
+    assert answers[2] == Answer(0, None, "died of signal 9", 2)
+
+
+def test_call_whose_process_died_is_tried_again(tmp_path: Path) -> None:
+    (answer,) = answers_of(f"{THIS}:dies_once", [(str(tmp_path / "note"),)], 1)
+    assert answer == Answer(0, "well", "", 2)
+
+
+def test_what_is_printed_is_no_answer_and_goes_into_the_log(tmp_path: Path) -> None:
+    worker = Worker(tmp_path / "log")
+    assert worker.call("builtins:print", "hello") is None
+    assert worker.call(f"{THIS}:square", 5) == 25
+    with pytest.raises((EOFError, OSError)):
+        worker.call(f"{THIS}:square", "no number")
+    assert worker.end() == "ended with exit status 1"
+    text = (tmp_path / "log").read_text()
+    assert text.startswith("hello\n") and "TypeError" in text
+
+
+def test_worker_at_work_ends_when_who_asked_is_killed(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    code = DRIVER.replace("FOLDER", repr([str(note)]))
+    with subprocess.Popen([sys.executable, "-c", code]) as driver:
+        wait_until(lambda: note.exists() and note.read_text() != "")
+        driver.kill()
+    pid = int(note.read_text())
+    wait_until(lambda: not is_running(pid))
+
+
+def wait_until(is_so: object) -> None:
+    assert callable(is_so)
+    end = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
