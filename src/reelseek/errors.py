@@ -28,6 +28,7 @@
     │   └── TimestampToleranceError         (ValueError)  no frame near enough to a timestamp
     ├── IndexFileError                      (ValueError)  an index file that can't be used
     ├── ElfError                            (ValueError)  a library file that can't be read
+    ├── LaunchError                         (ValueError)  a batch job that can't be made or sent
     ├── LoaderStateError                    (ValueError)  a state that this loader can't go on from
     ├── OutputError                         (ValueError)  a place where nothing can be written
     └── DependencyError                     (ImportError) an optional package is missing
@@ -208,6 +209,10 @@ class ElfError(ReelseekError, ValueError):
 
     ``what`` names the structure and ``byte_offset`` the place.
     """
+
+
+class LaunchError(ReelseekError, ValueError):
+    """A batch job can't be made as asked, or the cluster doesn't take it."""
 
 
 class LoaderStateError(ReelseekError, ValueError):

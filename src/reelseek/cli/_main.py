@@ -21,6 +21,7 @@ from reelseek.cli import (
     _reencode,
     _report,
     _run,
+    _slurm,
     _verify,
 )
 from reelseek.errors import ReelseekError
@@ -56,6 +57,7 @@ app.command("report")(_report.report)
 app.command("run", context_settings={"allow_interspersed_args": False})(_run.run)
 app.command("verify")(_verify.verify)
 app.add_typer(_bench.app, name="bench")
+app.add_typer(_slurm.app, name="slurm")
 
 
 def _print_version(is_asked: bool) -> None:

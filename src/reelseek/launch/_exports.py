@@ -157,27 +157,22 @@ def _batch_lines(facts: Facts, folders: Sequence[str]) -> str:
     They find the Python version and the nvidia folders when they run, so that an upgrade of
     either needs no new lines.
     """
+    uses_lib = facts.kind == "conda" or facts.lib_folder in folders
+    uses_nvidia = _has_nvidia_folders(facts)
+    covered = [facts.lib_folder] if uses_lib else []
+    if uses_nvidia:
+        covered += [folder for folder in folders if re.search(r"/nvidia/[^/]+/lib$", folder)]
+    rest = shlex.quote(":".join(folder for folder in folders if folder not in covered))
     lines = [
         "# torchcodec's libraries (reelseek env --format slurm). Put these lines before the first",
         "# srun, and start tasks with `srun --export=ALL`: under `sbatch --export=NONE`, srun does",
         "# not pass on what the script exports.",
-        f"reelseek_env={shlex.quote(facts.prefix)}",
-        "reelseek_path=''",
-    ]
-    covered = []
-    if facts.kind == "conda" or facts.lib_folder in folders:
-        lines.append('reelseek_path="$reelseek_env/lib"')
-        covered.append(facts.lib_folder)
-    if _has_nvidia_folders(facts):
-        lines += _NVIDIA_LINES
-        covered += [folder for folder in folders if re.search(r"/nvidia/[^/]+/lib$", folder)]
-    rest = [folder for folder in folders if folder not in covered]
-    if rest:
-        path = shlex.quote(":".join(rest))
-        lines.append(f'reelseek_path="${{reelseek_path:+$reelseek_path:}}"{path}')
-    lines += [
+        *([f"reelseek_env={shlex.quote(facts.prefix)}"] if uses_lib or uses_nvidia else []),
+        'reelseek_path="$reelseek_env/lib"' if uses_lib else "reelseek_path=''",
+        *(_NVIDIA_LINES if uses_nvidia else ()),
+        *([f'reelseek_path="${{reelseek_path:+$reelseek_path:}}"{rest}'] if rest != "''" else []),
         'export LD_LIBRARY_PATH="$reelseek_path${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
-        "unset reelseek_env reelseek_path",
+        f"unset {'reelseek_env ' if uses_lib or uses_nvidia else ''}reelseek_path",
     ]
     return "\n".join(lines) + "\n"
 
