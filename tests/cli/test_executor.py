@@ -7,21 +7,19 @@ from pathlib import Path
 import pytest
 
 from reelseek.care.jobs import LocalExecutor, RayExecutor, SlurmExecutor
-from reelseek.cli import _executor
 from reelseek.cli._executor import Name, Where
 from tests.cli.conftest import Run
 from tests.index.tables import make_folder
 
 
-def test_options_become_the_executor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_executor, "_lines_for_torchcodec", lambda: ("export A=1",))
+def test_options_become_the_executor() -> None:
     assert Where(jobs=3).make() == LocalExecutor(3)
     slurm = Where(
         Name.SLURM, partition="gpu", time="1:00", cpus=4, tasks=7, sbatch=["mem=8G", "--qos=low"]
     ).make()
     assert isinstance(slurm, SlurmExecutor)
     assert (slurm.partition, slurm.time, slurm.cpus, slurm.tasks) == ("gpu", "1:00", 4, 7)
-    assert slurm.parameters == {"mem": "8G", "qos": "low"} and slurm.setup == ("export A=1",)
+    assert slurm.parameters == {"mem": "8G", "qos": "low"}
     ray = Where(Name.RAY, ray_address="head:6379").make()
     assert isinstance(ray, RayExecutor) and ray.address == "head:6379"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -96,7 +95,7 @@ class Where:
             time=self.time,
             account=self.account,
             parameters=_parameters(self.sbatch),
-            setup=_lines_for_torchcodec() if self.executor is Name.SLURM else (),
+            setup=_lines_for_torchcodec,
             ray_address=self.ray_address,
             say=lambda text: print(text, file=sys.stderr, flush=True),
         )
@@ -173,8 +172,6 @@ def _lines_for_torchcodec() -> tuple[str, ...]:
     from reelseek.errors import BackendUnavailableError
     from reelseek.launch import proven_export
 
-    if shutil.which("sbatch") is None:  # which will be told
-        return ()
     try:
         return tuple(proven_export("slurm").text.splitlines())
     except BackendUnavailableError:

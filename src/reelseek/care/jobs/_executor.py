@@ -38,7 +38,7 @@ def executor_from_options(
     time: str = "",
     account: str = "",
     parameters: Mapping[str, str] | None = None,
-    setup: Sequence[str] = (),
+    setup: Sequence[str] | Callable[[], Sequence[str]] = (),
     ray_address: str = "",
     say: Callable[[str], None] | None = None,
 ) -> Executor:
@@ -53,7 +53,7 @@ def executor_from_options(
         time: slurm: each task's limit, as sbatch reads it.
         account: slurm.
         parameters: slurm: more of sbatch's long options.
-        setup: slurm: lines of shell for the batch script.
+        setup: slurm: lines of shell for the batch script, or a function that finds them.
         ray_address: ray: a running cluster; empty takes RAY_ADDRESS or starts one here.
         say: slurm, ray: is told what a person should know, a line at a time.
 
@@ -65,7 +65,7 @@ def executor_from_options(
         return LocalExecutor(jobs)
     if name == "slurm":
         return SlurmExecutor(
-            partition, time, cpus, account, tasks, dict(parameters or {}), tuple(setup), say
+            partition, time, cpus, account, tasks, dict(parameters or {}), setup, say
         )
     if name == "ray":
         return RayExecutor(ray_address, cpus, tasks, say)

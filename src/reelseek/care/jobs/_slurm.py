@@ -52,8 +52,9 @@ class SlurmExecutor:
     """Tasks at most; 0 takes DEFAULT_TASKS."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """More of sbatch's long options: ``{"mem": "8G", "qos": "low"}``."""
-    setup: tuple[str, ...] = ()
-    """Lines of shell for the batch script, as `reelseek env --format slurm` prints them."""
+    setup: Sequence[str] | Callable[[], Sequence[str]] = ()
+    """Lines of shell for the batch script, as `reelseek env --format slurm` prints them; a
+    function that finds them is called where something is submitted."""
     say: Callable[[str], None] = field(default=lambda _text: None)
     """Is told what a person should know: job numbers, dead tasks."""
     poll_seconds: float = 1.0
@@ -126,6 +127,7 @@ class _Array:
 
     def _parameters(self) -> dict[str, Any]:
         options = self.options
+        setup = options.setup() if callable(options.setup) else options.setup
         extra = {"time": options.time, "requeue": True, **options.parameters}
         return {
             "job_name": self._name,
@@ -135,7 +137,7 @@ class _Array:
             "time": None,  # submitit's default is 5 minutes
             "signal_delay_s": SIGNAL_SECONDS,
             "additional_parameters": {key: value for key, value in extra.items() if value != ""},
-            "setup": [*_variables(), *options.setup],
+            "setup": [*_variables(), *setup],
             # What the script exports reaches the tasks in spite of `sbatch --export=NONE`; and
             # since SLURM 22.05 srun doesn't take over the number of CPUs.
             "srun_args": ["--export=ALL", f"--cpus-per-task={options.cpus}"],
