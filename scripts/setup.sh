@@ -30,7 +30,7 @@ demo)
 test)
     say "installing what the tests need: tools, and the real LeRobot to compare with"
     pip install -c constraints.txt --group dev
-    pip install -c constraints.txt -e '.[slurm,ray]' jinja2
+    pip install -c constraints.txt -e '.[slurm,ray]'
     # LeRobot pins older torch, torchcodec and av than reelseek is tested with; its dataset code
     # works with the newer ones, so its own requirements are listed instead of resolved.
     pip install --no-deps -r requirements/lerobot-no-deps.txt
