@@ -1,4 +1,7 @@
-"""A real SLURM of two nodes and a real Ray, on this machine, for the tests of a session."""
+"""A real SLURM of two nodes and a real Ray, on this machine.
+
+Each module that needs one has its own: an idle cluster takes a good part of two cores.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def needs_submitit() -> None:
         skip_without("slurm", "submitit isn't installed")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def slurm() -> Iterator[Path]:
     """The slurm.conf of a running cluster of two nodes; SLURM_CONF names it meanwhile."""
     from tests.conftest import skip_without
@@ -59,7 +62,7 @@ def slurm() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ray_address() -> Iterator[str]:
     """The address of a running Ray cluster."""
     from tests.conftest import skip_without
