@@ -143,7 +143,7 @@ def loader_table(document: dict[str, Any]) -> str:
         f"load average {machine['load_average'][0]:.0f}."
     )
     tables = [rows, singles] if document["single_samples"] else [rows]
-    return "\n".join(line for lines in tables for line in [*lines, ""]) + f"{caption}\n"
+    return "\n".join(line for lines in tables for line in [*lines, ""]) + f"\n{caption}\n"
 
 
 def _loader_row(way: dict[str, Any]) -> str:
