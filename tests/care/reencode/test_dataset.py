@@ -17,11 +17,14 @@ import pytest
 
 import reelseek
 from reelseek.care.reencode import Encoding, reencode_dataset
+from reelseek.care.reencode._dataset import _Run
+from reelseek.care.reencode._partial import Partial
 from reelseek.care.verify import verify_dataset
 from reelseek.errors import (
     DatasetNotFoundError,
     OutputError,
     QualityError,
+    ReelseekError,
     UnsafePathError,
 )
 from tests.care.reencode.conftest import AV1, INDEX, KINDS, Inline, contents
@@ -315,10 +318,67 @@ def test_what_a_former_run_left_does_not_get_into_the_dataset(
     root = makers.make_gr00t(tmp_path / "in")
     for name in ("dataset/meta/stray.json", "work/0123.mp4", "dataset/data/x/.tmp"):
         makers.write_json(tmp_path / "out.partial" / name, {})
+    (tmp_path / "out.partial/lock").touch()
     reencode_dataset(root, tmp_path / "out", H264, executor=inline)
     assert {path.name for path in (tmp_path / "out").rglob("*")}.isdisjoint(
         {"stray.json", "0123.mp4", ".tmp"}
     )
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "work/thesis.tex", "dataset/meta/info.json"])
+def test_folder_of_somebody_else_is_left_alone(name: str, tmp_path: Path) -> None:
+    root = makers.make_gr00t(tmp_path / "in")
+    makers.write_json(tmp_path / "out.partial" / name, {})
+    with pytest.raises(OutputError, match="no unfinished copy of a dataset"):
+        reencode_dataset(root, tmp_path / "out", H264)
+    assert [path.name for path in (tmp_path / "out.partial").rglob("*") if path.is_file()] == [
+        name.rpartition("/")[2]
+    ]
+
+
+def test_what_another_run_is_writing_is_left_alone(tmp_path: Path, inline: Inline) -> None:
+    root = makers.make_gr00t(tmp_path / "in")
+    makers.as_lfs_pointer(makers.v2_video(root, TOP, 2))
+    reencode_dataset(root, tmp_path / "out", H264, executor=inline)
+    unfinished = tmp_path / "out.partial/work/0123.mp4"
+    unfinished.touch()
+    with pytest.raises(OutputError, match="begun otherwise"):
+        reencode_dataset(root, tmp_path / "out", AV1)
+    assert unfinished.exists()
+
+
+def test_report_of_another_command_is_not_returned(
+    sources: dict[str, Path], tmp_path: Path, inline: Inline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(Partial, "_delete", lambda _self: None)  # as if it were killed there
+        reencode_dataset(sources["gr00t"], out, H264, executor=inline)
+    with pytest.raises(OutputError, match="exists already"):
+        reencode_dataset(sources["gr00t"], out, None, executor=inline)
+    assert reencode_dataset(sources["gr00t"], out, H264).encoding == H264
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_file_that_replaced_a_proven_one_is_not_published(
+    sources: dict[str, Path], tmp_path: Path, inline: Inline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late_writer(run: _Run) -> None:
+        video = videos_of(run.partial.dataset)[0]
+        video.write_bytes(video.read_bytes()[:-1] + b"x")  # of the same size
+
+    monkeypatch.setattr(_Run, "_write_meta", late_writer)
+    with pytest.raises(ReelseekError, match="isn't there any more as it was"):
+        reencode_dataset(sources["gr00t"], tmp_path / "out", None, executor=inline)
+    assert not (tmp_path / "out").exists()
+
+
+def test_place_where_nothing_can_be_written_is_named(
+    sources: dict[str, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match=r"out\.partial: it can't be .* \(Not a directory\)"):
+        reencode_dataset(sources["gr00t"], tmp_path / "file/out", H264)
 
 
 def test_odd_size_is_named_with_what_to_do(tmp_path: Path, inline: Inline) -> None:

@@ -13,12 +13,13 @@ import reelseek
 from reelseek.care.reencode import Encoding
 from reelseek.care.reencode._clock import KEPT, clock_of
 from reelseek.care.reencode._encoder import Output, write_video
-from reelseek.care.reencode._file import SPANS, copy_file, reencode_file
+from reelseek.care.reencode._file import SETTINGS, SPANS, TOKEN, copy_file, reencode_file
 from reelseek.care.reencode._prove import prove
 from reelseek.care.reencode._source import Colours, Source, decoded
 from reelseek.errors import (
     CorruptVideoError,
     DecodeError,
+    OutputError,
     UnsupportedVideoError,
     VideoLengthError,
 )
@@ -36,12 +37,15 @@ def made(
     *,
     restamp: bool = False,
     num_rows: int = 0,
+    token: str = "ours",
 ) -> tuple[Path, dict[str, Any]]:
     """The path of a clip made anew, and the facts."""
     path = clip_path(clip)
+    (folder / SETTINGS).write_text(json.dumps({TOKEN: "ours"}))
     (folder / SPANS).write_text(json.dumps({clip: (num_rows, spans)}))
     where: dict[str, Any] = {
-        "root": str(path.parent), "partial": str(folder), "fps": 30.0, "restamp": restamp,
+        "root": str(path.parent), "partial": str(folder), "token": token, "fps": 30.0,
+        "restamp": restamp,
     }  # fmt: skip
     if encoding is None:
         facts = copy_file(clip, **where)
@@ -196,6 +200,16 @@ def test_copy_that_would_change_numbers_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedVideoError, match="without --copy"):
         made("trimmed.mp4", tmp_path, None)
     assert not (tmp_path / "dataset").exists()
+
+
+@pytest.mark.parametrize("encoding", [FAST, None], ids=["encoded", "copied"])
+def test_video_made_for_a_former_copy_is_not_put_in_this_one(
+    encoding: Encoding | None, tmp_path: Path
+) -> None:
+    with pytest.raises(OutputError, match="is there no more"):
+        made("b_frames.mp4", tmp_path, encoding, token="a former one's")
+    assert not (tmp_path / "dataset").exists()
+    assert not list((tmp_path / "work").iterdir())
 
 
 @pytest.fixture(scope="module")

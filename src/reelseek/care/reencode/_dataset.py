@@ -25,7 +25,8 @@ from reelseek.care.jobs import (
     stamp_of,
 )
 from reelseek.care.reencode._encoding import Encoding
-from reelseek.care.reencode._file import COPY_FILE, REENCODE_FILE, SPANS
+from reelseek.care.reencode._faults import told_of_place
+from reelseek.care.reencode._file import COPY_FILE, REENCODE_FILE, SPANS, digest_of
 from reelseek.care.reencode._meta import new_info, write_episode_times, write_json
 from reelseek.care.reencode._partial import Partial, check_place, check_room
 from reelseek.care.reencode._report import Failure, FileReport, ReencodeReport
@@ -95,7 +96,12 @@ def reencode_dataset(
     started = time.monotonic()
     source, target = Path(os.path.abspath(root)), Path(os.path.abspath(out))
     partial = Partial(target)
-    if (report := partial.finished()) is not None:
+    settings = {
+        "dataset": os.path.realpath(source),
+        "options": (COPY if encoding is None else encoding.command_options()) + RESTAMP * restamp,
+        "version": reelseek.__version__,
+    }
+    if (report := partial.finished(settings)) is not None:
         return report
     check_place(source, target)
     dataset = open_dataset(source, output="numpy")
@@ -103,12 +109,7 @@ def reencode_dataset(
     if not videos:
         raise DatasetError("it has no videos", remedy="Copy it as it is", path=source)
     others = other_files(source, [video.key for video in videos], follow_links=follow_links)
-    settings = {
-        "dataset": os.path.realpath(source),
-        "options": (COPY if encoding is None else encoding.command_options()) + RESTAMP * restamp,
-        "version": reelseek.__version__,
-    }
-    with partial.opened(settings), closing(dataset):
+    with partial.opened(settings), closing(dataset), told_of_place(partial.path):
         run = _Run(dataset, partial, encoding, restamp, min_psnr_db, videos, others)
         return run.run(executor or executor_from_options("local"), tell, started)
 
@@ -127,6 +128,8 @@ class _Run:
     files: dict[str, FileReport] = field(default_factory=dict)
     spans: dict[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     """By video, of its episodes: when each begins and ends in the new file, in seconds."""
+    proven: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By video: the stamp and digest of the new file that was checked."""
     failures: list[Failure] = field(default_factory=list)
 
     def run(self, executor: Executor, tell: Tell | None, started: float) -> ReencodeReport:
@@ -140,6 +143,8 @@ class _Run:
         self._write_meta()
         report = self._report(started, job, *self._seek_times())
         self._write_provenance(report)
+        for key in self.proven:
+            self._check_is_proven(key)
         self.partial.publish(report)
         return report
 
@@ -167,6 +172,7 @@ class _Run:
         arguments: dict[str, Any] = {
             "root": str(root),
             "partial": str(self.partial.path),
+            "token": self.partial.token,
             "fps": self.dataset.fps,
             "restamp": self.restamp,
         }
@@ -188,15 +194,20 @@ class _Run:
         """Take a video's facts, if the file is there and near enough to its source."""
         facts = dict(facts)
         self.spans[key] = facts.pop("spans")
+        self.proven[key] = facts.pop("stamp"), facts.pop("digest")
         file = self.files[key] = FileReport(key, **facts)
-        path = self.partial.dataset / key
-        if not path.is_file() or path.stat().st_size != file.bytes_after:
+        self._check_is_proven(key)
+        self._check_quality(file)
+
+    def _check_is_proven(self, key: str) -> None:
+        """ReelseekError where another file stands in the place of the one that was checked."""
+        path, (stamp, digest) = self.partial.dataset / key, self.proven[key]
+        if stamp_of(path) != stamp and not (path.is_file() and digest_of(path) == digest):
             raise ReelseekError(
                 "the video was made, and isn't there any more as it was",
                 remedy=f"Run `{self.partial.removal}`, and the same command again",
                 path=path,
             )
-        self._check_quality(file)
 
     def _check_quality(self, file: FileReport) -> None:
         if file.psnr_db is None or file.worst_psnr_db is None or self.encoding is None:
