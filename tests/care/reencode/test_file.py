@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import resource
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
 
@@ -13,6 +16,7 @@ import reelseek
 from reelseek.care.reencode import Encoding
 from reelseek.care.reencode._clock import KEPT, clock_of
 from reelseek.care.reencode._encoder import Output, write_video
+from reelseek.care.reencode._faults import raise_if_of_disk
 from reelseek.care.reencode._file import SETTINGS, SPANS, TOKEN, copy_file, reencode_file
 from reelseek.care.reencode._prove import prove
 from reelseek.care.reencode._source import Colours, Source, decoded
@@ -20,6 +24,7 @@ from reelseek.errors import (
     CorruptVideoError,
     DecodeError,
     OutputError,
+    ReelseekError,
     UnsupportedVideoError,
     VideoLengthError,
 )
@@ -210,6 +215,26 @@ def test_video_made_for_a_former_copy_is_not_put_in_this_one(
         made("b_frames.mp4", tmp_path, encoding, token="a former one's")
     assert not (tmp_path / "dataset").exists()
     assert not list((tmp_path / "work").iterdir())
+
+
+@pytest.mark.parametrize("encoding", [FAST, None], ids=["encoded", "copied"])
+def test_disk_that_takes_no_more_is_no_fault_of_the_codec(
+    encoding: Encoding | None, tmp_path: Path
+) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, before[1]))
+    try:
+        with pytest.raises(OutputError, match=r"the disk takes no more .*File too large"):
+            made("b_frames.mp4", tmp_path, encoding)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_read_error_that_may_pass_is_tried_again() -> None:
+    with pytest.raises(OSError, match="Stale") as caught:
+        raise_if_of_disk(av.error.OSError(errno.ESTALE, "Stale file handle"), "a.mp4")
+    assert caught.value.errno == errno.ESTALE
+    assert not isinstance(caught.value, (ReelseekError, av.error.FFmpegError))
 
 
 @pytest.fixture(scope="module")

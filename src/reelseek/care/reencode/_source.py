@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reelseek.care.reencode._encoding import Encoding, check_size
+from reelseek.care.reencode._faults import raise_if_of_disk
 from reelseek.errors import CorruptVideoError, DependencyError, UnsupportedVideoError
 from reelseek.index import FrameTable
 from reelseek.index._source import best_video_stream, open_container, pyav_major
@@ -146,6 +147,7 @@ def decoded(path: str, table: FrameTable, first: int, count: int) -> Iterator[av
 
     Raises:
         CorruptVideoError: A frame can't be decoded whole.
+        OSError: Reading failed in a way that may pass.
     """
     import av
 
@@ -166,6 +168,7 @@ def decoded(path: str, table: FrameTable, first: int, count: int) -> Iterator[av
                 yield picture
                 number += 1
         except av.error.FFmpegError as exc:
+            raise_if_of_disk(exc, path)
             raise damaged(path, first + number, str(exc)) from exc
 
 
