@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 import reelseek
 from reelseek.care.reencode import Encoding, reencode_dataset
 from reelseek.care.reencode._dataset import _Run
+from reelseek.care.reencode._meta import write_json
 from reelseek.care.reencode._partial import Partial
 from reelseek.care.verify import verify_dataset
 from reelseek.errors import (
@@ -379,6 +381,33 @@ def test_place_where_nothing_can_be_written_is_named(
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match=r"out\.partial: it can't be .* \(Not a directory\)"):
         reencode_dataset(sources["gr00t"], tmp_path / "file/out", H264)
+
+
+def test_source_that_no_reader_takes_is_encoded_all_the_same(
+    tmp_path: Path, inline: Inline
+) -> None:
+    root = makers.make_gr00t(tmp_path / "in")
+    for video in videos_of(root):
+        video.write_bytes(clip_path("two_sizes.webm").read_bytes())
+    encoding = Encoding("h264", 2, preset="veryfast", size=(64, 64))
+    report = reencode_dataset(root, tmp_path / "out", encoding, executor=inline)
+    assert not report.failures and (tmp_path / "out").is_dir()
+    assert (report.seek_ms_before, report.seek_ms_after) == (None, None)
+
+
+def test_json_files_take_names_that_are_no_utf8(tmp_path: Path) -> None:
+    document = {"root": os.fsdecode(b"in\xff"), "task": "\u62ff\u8d77"}
+    write_json(tmp_path / "a.json", document, tmp_path)
+    assert json.loads((tmp_path / "a.json").read_bytes()) == document
+
+
+def test_remedy_for_the_best_crf_is_another_preset(
+    sources: dict[str, Path], tmp_path: Path, inline: Inline
+) -> None:
+    best = Encoding("h264", 12, 0, "ultrafast")
+    with pytest.raises(QualityError) as caught:
+        reencode_dataset(sources["gr00t"], tmp_path / "out", best, min_psnr_db=101, executor=inline)
+    assert "--crf" not in caught.value.remedy and "--min-psnr" in caught.value.remedy
 
 
 def test_odd_size_is_named_with_what_to_do(tmp_path: Path, inline: Inline) -> None:

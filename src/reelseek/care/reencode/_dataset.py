@@ -36,7 +36,7 @@ from reelseek.care.reencode._source import check_pyav
 from reelseek.care.reencode._tree import OtherFile, copy_other, drop_others, other_files
 from reelseek.care.reencode._videos import DatasetVideo, videos_of
 from reelseek.datasets import Dataset, open_dataset
-from reelseek.errors import DatasetError, QualityError, ReelseekError
+from reelseek.errors import DatasetError, QualityError, ReelseekError, VideoError
 from reelseek.index import build_index
 
 MIN_PSNR_DB = 30.0
@@ -216,12 +216,14 @@ class _Run:
         if file.psnr_db >= least and file.worst_psnr_db >= least_of_one:
             return
         crf = max(0, self.encoding.quality - 6)
+        better = f"again with --crf {crf}" if self.encoding.quality else "again with --preset slow"
+        if not self.encoding.quality and self.encoding.codec == "av1":
+            better = "again with --preset 4"
         raise QualityError(
             f"encoded as {self.encoding}, its PSNR is {file.psnr_db:.1f} dB over all frames and "
             f"{file.worst_psnr_db:.1f} dB in frame {file.worst_frame}; the floor is {least:g} dB, "
             f"and {least_of_one:g} dB for one frame",
-            remedy=f"Run `{self.partial.removal}`, and again with --crf {crf}; or accept it by "
-            "--min-psnr",
+            remedy=f"Run `{self.partial.removal}`, and {better}; or accept it by --min-psnr",
             path=self.dataset.root / file.key,
         )
 
@@ -267,8 +269,11 @@ class _Run:
             self.partial.work,
         )
 
-    def _seek_times(self) -> tuple[Spread, Spread]:
-        """What random reads cost in a few of the videos, before and after."""
+    def _seek_times(self) -> tuple[Spread | None, Spread | None]:
+        """What random reads cost in a few of the videos, before and after.
+
+        None where none of them could be read at random before.
+        """
         before: list[float] = []
         after: list[float] = []
         rng = np.random.default_rng(0)
@@ -276,10 +281,13 @@ class _Run:
         for place in dict.fromkeys(places.astype(int).tolist()):
             key = self.videos[place].key
             pair = [Stretch(folder / key) for folder in (self.dataset.root, self.partial.dataset)]
-            times = time_in_turn(pair, self.files[key].num_frames, SEEK_READS, rng)
+            try:
+                times = time_in_turn(pair, self.files[key].num_frames, SEEK_READS, rng)
+            except VideoError:
+                continue  # such as one whose size changes on the way: no reader takes it
             before += times[0]
             after += times[1]
-        return Spread.of(before), Spread.of(after)
+        return (Spread.of(before), Spread.of(after)) if before else (None, None)
 
     def _report(
         self, started: float, job: Summary,

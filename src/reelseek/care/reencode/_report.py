@@ -72,7 +72,7 @@ class ReencodeReport:
     """Files that were copied as they are."""
     seek_ms_before: Spread | None
     """What reading two frames at a random place takes in a few of the source's videos: warm, one
-    thread, in milliseconds; None where there are failures."""
+    thread, in milliseconds; None where there are failures, or none could be read at random."""
     seek_ms_after: Spread | None
     """The same in the new videos, each read in turn with the source's."""
     seconds: float
