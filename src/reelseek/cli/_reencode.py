@@ -69,6 +69,9 @@ def reencode(
         bool, typer.Option("--restamp", help="Put every episode's frame i at i/fps of info.json, "
                            "whatever its time was.")
     ] = False,
+    depth_maps: Annotated[
+        bool, typer.Option("--depth-maps", help="Encode depth maps too, whose values then change.")
+    ] = False,
     min_psnr: Annotated[
         float, typer.Option(help="The least PSNR of a video in dB; 10 less for a single frame.")
     ] = 30.0,
@@ -115,7 +118,7 @@ def reencode(
 
     with counted_bar("copying" if copy else "encoding") as tell:
         report = reencode_dataset(
-            dataset, out, encoding, restamp=restamp, min_psnr_db=min_psnr,
+            dataset, out, encoding, restamp=restamp, depth_maps=depth_maps, min_psnr_db=min_psnr,
             follow_links=follow_links, executor=where.make(), tell=tell,
         )  # fmt: skip
     if as_json:

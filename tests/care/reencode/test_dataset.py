@@ -23,6 +23,7 @@ from reelseek.care.reencode._meta import write_json
 from reelseek.care.reencode._partial import Partial
 from reelseek.care.verify import verify_dataset
 from reelseek.errors import (
+    DatasetError,
     DatasetNotFoundError,
     OutputError,
     QualityError,
@@ -408,6 +409,18 @@ def test_remedy_for_the_best_crf_is_another_preset(
     with pytest.raises(QualityError) as caught:
         reencode_dataset(sources["gr00t"], tmp_path / "out", best, min_psnr_db=101, executor=inline)
     assert "--crf" not in caught.value.remedy and "--min-psnr" in caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["is_depth_map", "video.is_depth_map"])
+def test_depth_maps_are_encoded_only_when_asked(name: str, tmp_path: Path, inline: Inline) -> None:
+    root = makers.make_v21(tmp_path / "in")
+    makers.change_info(root, lambda info: info["features"][TOP]["info"].update({name: True}))
+    with pytest.raises(DatasetError, match=f"{TOP} are depth maps"):
+        reencode_dataset(root, tmp_path / "out", H264)
+    reencode_dataset(root, tmp_path / "copied", None, executor=inline)
+    assert not reencode_dataset(
+        root, tmp_path / "out", H264, depth_maps=True, executor=inline
+    ).failures
 
 
 def test_odd_size_is_named_with_what_to_do(tmp_path: Path, inline: Inline) -> None:

@@ -19,7 +19,7 @@ from reelseek.care.reencode._encoder import Output, write_video
 from reelseek.care.reencode._faults import raise_if_of_disk
 from reelseek.care.reencode._file import SETTINGS, SPANS, TOKEN, copy_file, reencode_file
 from reelseek.care.reencode._prove import prove
-from reelseek.care.reencode._source import Colours, Source, decoded
+from reelseek.care.reencode._source import Colours, Source, _loss, decoded
 from reelseek.errors import (
     CorruptVideoError,
     DecodeError,
@@ -199,6 +199,27 @@ def test_size_that_changes_on_the_way_is_refused_unless_one_is_chosen(tmp_path: 
     with pytest.raises(UnsupportedVideoError, match="its size changes on the way"):
         made("two_sizes.webm", tmp_path)
     made("two_sizes.webm", tmp_path, Encoding("h264", 12, size=(64, 64)))
+
+
+def test_bits_that_are_not_kept_are_noted(tmp_path: Path) -> None:
+    _path, facts = made("ten_bit.mp4", tmp_path)
+    assert facts["note"] == "it was yuv420p10le: 10 bits a value, now 8"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lost"),
+    [
+        ("yuv444p", "yuv420p", "colours for more of the pixels than yuv420p has"),
+        ("bgr0", "yuv422p", "colours for more of the pixels than yuv422p has"),
+        ("yuva420p", "yuv420p", "transparency, now left out"),
+        ("rgb24", "yuv444p", ""),
+        ("yuv422p", "yuv444p", ""),
+        ("nv12", "yuv420p", ""),
+        ("gray", "yuv420p", ""),
+    ],
+)
+def test_colours_that_are_not_kept_are_noted(before: str, after: str, lost: str) -> None:
+    assert _loss(before, after) == (f"it was {before}: {lost}" if lost else "")
 
 
 def test_copy_that_would_change_numbers_is_refused(tmp_path: Path) -> None:

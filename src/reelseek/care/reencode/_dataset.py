@@ -47,6 +47,8 @@ WORST_BELOW_DB = 10.0
 """How much further than that a single frame may be."""
 COPY, RESTAMP = "--copy", " --restamp"
 INFO = os.path.join("meta", "info.json")
+DEPTH = ("is_depth_map", "video.is_depth_map")
+"""How info.json says that a camera's pictures are distances."""
 PROVENANCE = os.path.join("meta", "reelseek", "reencode.json")
 """What the new dataset's videos were made by."""
 
@@ -60,6 +62,7 @@ def reencode_dataset(
     encoding: Encoding | None,
     *,
     restamp: bool = False,
+    depth_maps: bool = False,
     min_psnr_db: float = MIN_PSNR_DB,
     follow_links: bool = False,
     executor: Executor | None = None,
@@ -78,6 +81,7 @@ def reencode_dataset(
             that every decoded frame is the same.
         restamp: Whether frame i of every episode goes to i/fps of ``info.json`` whatever its
             time was. A video whose frames aren't as many as its rows is then a failure.
+        depth_maps: Whether depth maps too may be encoded, whose values then change.
         min_psnr_db: The least PSNR of a video's frames against what was encoded.
         follow_links: Whether links in the dataset may lead out of it, as in a hub's cache.
         executor: Where to work; None takes processes of this machine.
@@ -89,7 +93,7 @@ def reencode_dataset(
     Raises:
         OutputError: OUT exists, or has no room, or is in the dataset or the reverse.
         QualityError: A video's PSNR is below the floor.
-        DatasetError: The dataset can't be read, or is incomplete.
+        DatasetError: The dataset can't be read, is incomplete, or has depth maps.
         DependencyError: PyAV is older than 17.
     """
     check_pyav()
@@ -108,6 +112,8 @@ def reencode_dataset(
     videos = videos_of(dataset)
     if not videos:
         raise DatasetError("it has no videos", remedy="Copy it as it is", path=source)
+    if encoding is not None and not depth_maps:
+        _check_no_depth(dataset, videos)
     others = other_files(source, [video.key for video in videos], follow_links=follow_links)
     with partial.opened(settings), closing(dataset), told_of_place(partial.path):
         run = _Run(dataset, partial, encoding, restamp, min_psnr_db, videos, others)
@@ -312,3 +318,16 @@ def _stamp(video: DatasetVideo, path: Path) -> str:
     """Fingerprint of a video, and of what ``meta`` says of its episodes."""
     said = json.dumps([video.num_rows, video.spans]).encode()
     return f"{stamp_of(path)}-{hashlib.blake2b(said, digest_size=8).hexdigest()}"
+
+
+def _check_no_depth(dataset: Dataset, videos: Sequence[DatasetVideo]) -> None:
+    """DatasetError where a camera's pictures are distances, not colours."""
+    features = dataset.info.raw["features"]
+    for camera in sorted({video.camera for video in videos}):
+        said = [features[camera].get(name) for name in ("info", "video_info")]
+        if any(block.get(name) for block in said if isinstance(block, dict) for name in DEPTH):
+            raise DatasetError(
+                f"the pictures of {camera} are depth maps, and encoding would change distances",
+                remedy="Keep them with --copy; or pass --depth-maps if such a loss is fine",
+                path=dataset.root,
+            )

@@ -93,6 +93,7 @@ def reencode_file(
         quality = proof.quality
         return {
             **_facts(place, table, path, clock, starts),
+            "note": "; ".join(filter(None, (clock.note, source.note))),
             "num_frames": proof.num_frames,
             "num_key_frames": proof.num_key_frames,
             "psnr_db": quality.psnr_db,

@@ -39,7 +39,8 @@ class FileReport:
     worst_frame: int | None
     """The number of that frame."""
     note: str
-    """What is different from the source's times, or unusual in them."""
+    """What is different from the source's times, or unusual in them, and what of its pixels wasn't
+    kept before anything was encoded: bits, colours; PSNR doesn't show these."""
 
 
 @dataclass(frozen=True, slots=True)
