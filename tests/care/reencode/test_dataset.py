@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import reelseek
-from reelseek.care.reencode import Encoding, reencode_dataset
+from reelseek.care.reencode import Encoding, _sample, reencode_dataset
 from reelseek.care.reencode._dataset import _Run
 from reelseek.care.reencode._meta import write_json
-from reelseek.care.reencode._partial import Partial
+from reelseek.care.reencode._partial import Partial, check_room
 from reelseek.care.verify import verify_dataset
 from reelseek.errors import (
     DatasetError,
@@ -234,6 +234,18 @@ def test_full_disk_is_refused_before_the_work(
     with pytest.raises(OutputError, match=r"the disk has 1,000 bytes left, and .* takes about"):
         reencode_dataset(sources["gr00t"], tmp_path / "out", AV1)
     assert not videos_of(tmp_path)
+
+
+def test_estimate_may_be_twice_too_high(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=1000))
+    check_room(tmp_path, 2000)
+    with pytest.raises(OutputError, match=r"takes about 2,001 more"):
+        check_room(tmp_path, 2001)
+
+
+def test_few_frames_are_no_measure_of_a_long_gops_key_frames() -> None:
+    seen = _sample._Seen(num_keys=1, key_bytes=1000, num_others=47, other_bytes=4700)
+    assert seen.estimate(480, num_keys=4) == 4 * 1000 + 476 * 100 + 480 * _sample.BYTES_OF_TABLES
 
 
 def test_video_below_the_floor_is_an_error_that_says_what_to_do(

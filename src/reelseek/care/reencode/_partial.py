@@ -32,6 +32,9 @@ from reelseek.care.reencode._report import ReencodeReport
 from reelseek.errors import OutputError
 
 SUFFIX = ".partial"
+POOR_ESTIMATE = 2
+"""How many times too high the bytes that are needed may be estimated. A disk that is full before
+the end stops the work, which then goes on from there."""
 README = """An unfinished copy of a dataset, made by `reelseek reencode`. It is no dataset.
 
 Run the same command again to go on from here, or delete the folder.
@@ -218,9 +221,9 @@ def check_is_free(out: Path) -> None:
 
 
 def check_room(folder: Path, needed: int) -> None:
-    """OutputError where the disk lacks so many bytes."""
+    """OutputError where the disk lacks so many bytes, even if it is a poor estimate."""
     free = shutil.disk_usage(folder).free
-    if free < needed:
+    if free * POOR_ESTIMATE < needed:
         raise OutputError(
             f"the disk has {free:,} bytes left, and the new dataset takes about {needed:,} more",
             remedy="Free some space, write to another disk, or choose a higher --crf or --gop",
