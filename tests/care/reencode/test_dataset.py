@@ -340,7 +340,10 @@ def test_what_a_former_run_left_does_not_get_into_the_dataset(
     )
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "work/thesis.tex", "dataset/meta/info.json"])
+@pytest.mark.parametrize(
+    "name",
+    ["notes.txt", "work/thesis.tex", "dataset/meta/info.json", "README.txt", "settings.json"],
+)
 def test_folder_of_somebody_else_is_left_alone(name: str, tmp_path: Path) -> None:
     root = makers.make_gr00t(tmp_path / "in")
     makers.write_json(tmp_path / "out.partial" / name, {})

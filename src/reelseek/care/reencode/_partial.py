@@ -131,12 +131,18 @@ class Partial:
     def _check_is_ours(self) -> None:
         """OutputError where somebody else keeps something in the folder."""
         there = {path.name for path in self.path.iterdir()}
-        if there and not (there <= OURS and there & MARKS):
+        if there and not (there <= OURS and there & MARKS and self._is_marked()):
             raise OutputError(
                 "a folder of that name is there, and is no unfinished copy of a dataset",
                 remedy=f"Move it away, or name another folder than {self.out.name}",
                 path=self.path,
             )
+
+    def _is_marked(self) -> bool:
+        """True where the files that tell whose it is are ours, as far as they are there."""
+        readme = self.path / README_NAME
+        is_ours = not readme.exists() or README.startswith(readme.read_text(errors="replace"))
+        return is_ours and (not self._settings.exists() or "options" in self._said())
 
     def _begin(self, settings: dict[str, Any]) -> None:
         if self._settings.is_file() and (other := self._others(settings)):
@@ -148,7 +154,7 @@ class Partial:
         shutil.rmtree(self.work, ignore_errors=True)  # what a killed run was writing
         for folder in (self.work, self.dataset):
             folder.mkdir(exist_ok=True)
-        if not self._settings.is_file():
+        if TOKEN not in self._said():
             (self.path / README_NAME).write_text(README)
             begun = {**settings, TOKEN: secrets.token_hex(8)}
             write_json(self._settings, begun, self.work)
