@@ -95,7 +95,9 @@ def main() -> None:
     except ReelseekError as exc:
         if os.environ.get(DEBUG, "") not in ("", "0"):
             raise
-        print(f"error: {' '.join(str(exc).split())}", file=sys.stderr)
+        from reelseek.native._printable import printable
+
+        print(f"error: {printable(' '.join(str(exc).split()))}", file=sys.stderr)
         sys.exit(1)
     except OSError as exc:
         if exc.errno not in (errno.ENOSPC, errno.EPIPE):
