@@ -63,7 +63,9 @@ _CODES = (
          _META),
     Code("file-unused", NOTE, "No episode refers to a video or parquet file.",
          "Delete it if it isn't needed"),
-    Code("check-failed", ERROR, "A file could not be checked.", "Run the command again"),
+    Code("check-failed", ERROR, "A file could not be checked.",
+         "Check its permissions, and that the disk or NAS is mounted on all machines; then run the "
+         "command again"),
     # Frames against rows
     Code("frames-one-missing", ERROR, "A video has one frame less than its episode has rows.",
          "Drop the episode's last row in data and meta, or record the episode again"),

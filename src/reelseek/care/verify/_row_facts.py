@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.datasets._files import LFS_FAULT
-from reelseek.errors import DatasetNotFoundError, ReelseekError
+from reelseek.errors import ReelseekError
 
 Facts = dict[str, Any]
 MAX_ELEMENTS = 4096
@@ -36,8 +36,6 @@ def row_facts(path: str, fps: float | None) -> Facts:
 
 
 def _fault_code(path: str, exc: ReelseekError) -> str:
-    if isinstance(exc, DatasetNotFoundError) and not Path(path).exists():
-        return "parquet-missing"
     if exc.what == LFS_FAULT:
         return "parquet-lfs-pointer"
     is_empty = Path(path).is_file() and Path(path).stat().st_size == 0
