@@ -130,8 +130,9 @@ def _open_gops(video: Video) -> Iterator[Finding]:
 
 def _count(video: Video) -> Iterator[Finding]:
     """Frames against rows by number alone, where times don't tell more."""
-    if video.parts:
-        rows = sum(part.rows for part in video.parts)
+    rows = sum(part.rows for part in video.parts)
+    listed = sum(part.listed for part in video.parts)
+    if video.parts and video.num_frames != listed:
         yield from _difference(video, rows - video.num_frames, rows, video.num_frames, 0)
 
 
@@ -170,8 +171,9 @@ def _whole(video: Video, seconds: Seconds, fps: float) -> Iterator[Finding]:
     part, count = video.parts[0], len(seconds)
     spacing = spacing_fault(seconds, fps, video.tick)
     yield from _spacing(video, spacing, 0)
-    if not _explains(spacing, part.rows - count):
-        yield from _difference(video, part.rows - count, part.rows, count, 0)
+    missing = part.missing_of(count)
+    if not _explains(spacing, missing):
+        yield from _difference(video, missing, part.rows, count, 0)
     off, slack = float(seconds[0]), TOLERANCE + video.tick / 2
     if abs(off) > slack and abs(off - part.rows_start) > slack:
         what = f"the first frame is at {off:.4f} s, and the first row at {part.rows_start:.4f} s"
@@ -247,7 +249,7 @@ def _part(
     spacing = spacing_fault(seconds[one.first : min(one.end, one.first + part.rows)], fps,
                             video.tick)  # fmt: skip
     yield from _spacing(video, spacing, one.first, **where)
-    missing = part.rows - one.count
+    missing = part.missing_of(one.count)
     if _explains(spacing, missing):
         return
     if missing > 1 and one.wanted_end > total:

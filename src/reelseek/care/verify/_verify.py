@@ -149,6 +149,7 @@ def _part(
     return Part(
         episode=int(meta.layout.episodes.indices[position]),
         rows=rows[position],
+        listed=int(meta.layout.episodes.lengths[position]),
         start=span.from_seconds,
         end=span.to_seconds,
         rows_start=starts.get(position, 0.0),

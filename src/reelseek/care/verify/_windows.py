@@ -17,13 +17,20 @@ class Part:
     episode: int
     """The episode's number."""
     rows: int
-    """The frames that it needs."""
+    """The frames that it needs: one for each of its rows."""
+    listed: int
+    """Its length in meta. Where the rows are others, that is a fault of its own, and a video that
+    fits either has none."""
     start: float
     """When it starts on the file's clock, in seconds."""
     end: float | None
     """When it ends there; None for the next one's start, or the end of the file."""
     rows_start: float
     """The timestamp of its first row, in seconds; 0 where it isn't known."""
+
+    def missing_of(self, count: int) -> int:
+        """How many frames it lacks where it has so many; below 0 where some are left."""
+        return 0 if count == self.listed else self.rows - count
 
 
 @dataclass(frozen=True, slots=True)
