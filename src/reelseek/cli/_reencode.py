@@ -65,6 +65,10 @@ def reencode(
         bool, typer.Option("--copy", help="Keep the coded frames; write new containers only: "
                            "index first, frame i at i/fps, from 0.")
     ] = False,
+    restamp: Annotated[
+        bool, typer.Option("--restamp", help="Put every episode's frame i at i/fps of info.json, "
+                           "whatever its time was.")
+    ] = False,
     min_psnr: Annotated[
         float, typer.Option(help="The least PSNR of a video in dB; 10 less for a single frame.")
     ] = 30.0,
@@ -111,8 +115,8 @@ def reencode(
 
     with counted_bar("copying" if copy else "encoding") as tell:
         report = reencode_dataset(
-            dataset, out, encoding, min_psnr_db=min_psnr, follow_links=follow_links,
-            executor=where.make(), tell=tell,
+            dataset, out, encoding, restamp=restamp, min_psnr_db=min_psnr,
+            follow_links=follow_links, executor=where.make(), tell=tell,
         )  # fmt: skip
     if as_json:
         show_json(report.document())

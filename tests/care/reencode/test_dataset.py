@@ -168,6 +168,21 @@ def test_copy_keeps_coded_frames_and_mends_the_container(tmp_path: Path, inline:
     }
 
 
+@pytest.mark.parametrize("kind", ["v2.1", "v3.0"])
+@pytest.mark.parametrize("encoding", [H264, None], ids=["encoded", "copied"])
+def test_restamped_dataset_has_its_rows_times(
+    kind: str, encoding: Encoding | None, tmp_path: Path, inline: Inline
+) -> None:
+    root = KINDS[kind](tmp_path / "in")
+    makers.change_info(root, lambda info: info.update(fps=12))
+    report = reencode_dataset(root, tmp_path / "out", encoding, restamp=True, executor=inline)
+    assert report.restamp and not report.failures
+    for path in videos_of(tmp_path / "out"):
+        with reelseek.open_video(path) as video:
+            assert video.pts_seconds == pytest.approx(np.arange(len(video)) / 12)
+    assert json.loads((tmp_path / "out/meta/reelseek/reencode.json").read_text())["restamp"]
+
+
 @pytest.mark.parametrize("out", ["in", "in/out", "."])
 def test_dataset_is_never_written_in_place(out: str, tmp_path: Path) -> None:
     root = makers.make_gr00t(tmp_path / "in")

@@ -11,7 +11,7 @@ import pytest
 
 import reelseek
 from reelseek.care.reencode import Encoding
-from reelseek.care.reencode._clock import clock_of
+from reelseek.care.reencode._clock import KEPT, clock_of
 from reelseek.care.reencode._encoder import Output, write_video
 from reelseek.care.reencode._file import SPANS, copy_file, reencode_file
 from reelseek.care.reencode._prove import prove
@@ -29,12 +29,20 @@ FAST = Encoding("h264", 12, preset="veryfast")
 
 
 def made(
-    clip: str, folder: Path, encoding: Encoding | None = FAST, spans: Any = ()
+    clip: str,
+    folder: Path,
+    encoding: Encoding | None = FAST,
+    spans: Any = (),
+    *,
+    restamp: bool = False,
+    num_rows: int = 0,
 ) -> tuple[Path, dict[str, Any]]:
     """The path of a clip made anew, and the facts."""
     path = clip_path(clip)
-    (folder / SPANS).write_text(json.dumps({clip: spans}))
-    where: dict[str, Any] = {"root": str(path.parent), "partial": str(folder), "fps": 30.0}
+    (folder / SPANS).write_text(json.dumps({clip: (num_rows, spans)}))
+    where: dict[str, Any] = {
+        "root": str(path.parent), "partial": str(folder), "fps": 30.0, "restamp": restamp,
+    }  # fmt: skip
     if encoding is None:
         facts = copy_file(clip, **where)
     else:
@@ -84,8 +92,9 @@ def test_copy_without_an_edit_list_is_read_by_others(backend: str, tmp_path: Pat
     ("clip", "note"),
     [
         ("starts_late.mp4", "its first frame was at 1.500000 s: now at 0"),
-        ("dropped.mp4", "its frames aren't 30 a second throughout; their times are kept"),
-        ("ntsc.mp4", ""),
+        ("dropped.mp4", f"its frames aren't 30 a second throughout; {KEPT}"),
+        ("ntsc.mp4", f"it has 29.97003 frames a second, and info.json says 30; {KEPT}"),
+        ("b_frames.mp4", ""),
     ],
 )
 def test_times_are_i_over_fps_or_kept(clip: str, note: str, tmp_path: Path) -> None:
@@ -94,6 +103,33 @@ def test_times_are_i_over_fps_or_kept(clip: str, note: str, tmp_path: Path) -> N
     before = index_video(str(clip_path(clip))).pts_seconds()
     after = index_video(str(path)).pts_seconds()
     assert after == pytest.approx(before - before[0] * ("now at 0" in note), abs=1e-9)
+
+
+@pytest.mark.parametrize("encoding", [FAST, None], ids=["encoded", "copied"])
+@pytest.mark.parametrize("clip", ["ntsc.mp4", "dropped.mp4", "variable_rate.mp4"])
+def test_restamped_frame_is_at_its_number_over_fps(
+    clip: str, encoding: Encoding | None, tmp_path: Path
+) -> None:
+    table = index_video(str(clip_path(clip)))
+    path, facts = made(clip, tmp_path, encoding, restamp=True, num_rows=len(table))
+    after = index_video(str(path)).pts_seconds()
+    assert after == pytest.approx(np.arange(len(table)) / 30, abs=1e-9)
+    assert shown(path) == shown(clip_path(clip))
+    assert "s from i/30: now there" in facts["note"]
+
+
+def test_restamped_episodes_begin_after_the_rows_before_them(tmp_path: Path) -> None:
+    spans = [[0.0, 50], [50 / 30 + 0.3, 100]]  # the second isn't where a frame is
+    _path, facts = made("one_gop.mp4", tmp_path, FAST, spans, restamp=True, num_rows=150)
+    assert facts["spans"] == [(0.0, 50 / 30), (50 / 30, 5.0)]
+
+
+@pytest.mark.parametrize("encoding", [FAST, None], ids=["encoded", "copied"])
+def test_restamping_other_frames_than_rows_is_refused(
+    encoding: Encoding | None, tmp_path: Path
+) -> None:
+    with pytest.raises(VideoLengthError, match="has 150 frames, and its episodes 149 rows"):
+        made("one_gop.mp4", tmp_path, encoding, restamp=True, num_rows=149)
 
 
 @pytest.mark.parametrize("codec", ["av1", "h264", "hevc"])

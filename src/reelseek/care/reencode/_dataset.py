@@ -42,7 +42,7 @@ SEEK_FILES, SEEK_READS = 3, 15
 """Videos whose random reads are timed at the end, and reads of each."""
 WORST_BELOW_DB = 10.0
 """How much further than that a single frame may be."""
-COPY = "--copy"
+COPY, RESTAMP = "--copy", " --restamp"
 INFO = os.path.join("meta", "info.json")
 PROVENANCE = os.path.join("meta", "reelseek", "reencode.json")
 """What the new dataset's videos were made by."""
@@ -56,6 +56,7 @@ def reencode_dataset(
     out: str | os.PathLike[str],
     encoding: Encoding | None,
     *,
+    restamp: bool = False,
     min_psnr_db: float = MIN_PSNR_DB,
     follow_links: bool = False,
     executor: Executor | None = None,
@@ -72,6 +73,8 @@ def reencode_dataset(
         out: The new dataset's folder, which must not exist.
         encoding: How to encode; None copies the coded frames into new containers, and proves
             that every decoded frame is the same.
+        restamp: Whether frame i of every episode goes to i/fps of ``info.json`` whatever its
+            time was. A video whose frames aren't as many as its rows is then a failure.
         min_psnr_db: The least PSNR of a video's frames against what was encoded.
         follow_links: Whether links in the dataset may lead out of it, as in a hub's cache.
         executor: Where to work; None takes processes of this machine.
@@ -100,11 +103,11 @@ def reencode_dataset(
     others = other_files(source, [video.key for video in videos], follow_links=follow_links)
     settings = {
         "dataset": os.path.realpath(source),
-        "options": COPY if encoding is None else encoding.command_options(),
+        "options": (COPY if encoding is None else encoding.command_options()) + RESTAMP * restamp,
         "version": reelseek.__version__,
     }
     with partial.opened(settings), closing(dataset):
-        run = _Run(dataset, partial, encoding, min_psnr_db, videos, others)
+        run = _Run(dataset, partial, encoding, restamp, min_psnr_db, videos, others)
         return run.run(executor or executor_from_options("local"), tell, started)
 
 
@@ -115,6 +118,7 @@ class _Run:
     dataset: Dataset
     partial: Partial
     encoding: Encoding | None
+    restamp: bool
     min_psnr_db: float
     videos: list[DatasetVideo]
     others: list[OtherFile]
@@ -156,12 +160,13 @@ class _Run:
 
     def _job(self) -> Job:
         root = self.dataset.root
-        spans = {video.key: video.spans for video in self.videos if video.spans}
+        spans = {video.key: (video.num_rows, video.spans) for video in self.videos}
         write_json(self.partial.path / SPANS, spans, self.partial.work)
         arguments: dict[str, Any] = {
             "root": str(root),
             "partial": str(self.partial.path),
             "fps": self.dataset.fps,
+            "restamp": self.restamp,
         }
         function = COPY_FILE
         if self.encoding is not None:
@@ -230,7 +235,15 @@ class _Run:
 
     def _write_provenance(self, report: ReencodeReport) -> None:
         document = report.document()
-        wanted = ("root", "encoding", "bytes_before", "bytes_after", "num_frames", "psnr_db")
+        wanted = (
+            "root",
+            "encoding",
+            "restamp",
+            "bytes_before",
+            "bytes_after",
+            "num_frames",
+            "psnr_db",
+        )
         write_json(
             self.partial.dataset / PROVENANCE,
             {
@@ -263,6 +276,7 @@ class _Run:
             root=str(self.dataset.root),
             out=str(self.partial.out),
             encoding=self.encoding,
+            restamp=self.restamp,
             files=tuple(self.files[key] for key in sorted(self.files)),
             failures=tuple(sorted(self.failures, key=lambda failure: failure.key)),
             num_other_files=len(self.others),

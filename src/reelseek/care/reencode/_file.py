@@ -39,12 +39,14 @@ class Place:
     """The new one."""
     work: Path
     """The folder for what isn't finished."""
+    num_rows: int
+    """Rows of the episodes whose pictures it holds."""
     spans: tuple[tuple[float, int], ...]
     """For a file that holds several episodes: when each begins, in seconds, and its length."""
 
 
 def reencode_file(
-    key: str, *, root: str, partial: str, fps: float, encoding: dict[str, Any]
+    key: str, *, root: str, partial: str, fps: float, restamp: bool, encoding: dict[str, Any]
 ) -> dict[str, Any]:
     """Encode one video, and check the new file frame by frame.
 
@@ -53,6 +55,7 @@ def reencode_file(
         root: The dataset's folder.
         partial: The folder of the unfinished copy.
         fps: Frames a second, as the dataset says.
+        restamp: True where frame i is to appear at i/fps whatever its time was.
         encoding: ``Encoding.document()``.
 
     Returns:
@@ -60,11 +63,13 @@ def reencode_file(
 
     Raises:
         VideoError: The source can't be read whole, or the new file isn't as it was to be.
+        VideoLengthError: An episode begins where no frame is, or, with ``restamp``, the frames
+            aren't as many as the rows.
     """
     place, chosen = _place(key, root, partial), Encoding.from_document(encoding)
     table = index_video(place.source)
-    clock, source = clock_of(table, fps), Source(place.source, table, chosen)
-    starts = _starts(table, clock, place)
+    clock, starts = _times(table, place, fps, restamp=restamp)
+    source = Source(place.source, table, chosen)
     with _unfinished(place) as path:
         output = Output(path, chosen, source.size, source.colours(), clock)
         write_video(output, source.frames(), starts)
@@ -80,15 +85,15 @@ def reencode_file(
         }
 
 
-def copy_file(key: str, *, root: str, partial: str, fps: float) -> dict[str, Any]:
+def copy_file(key: str, *, root: str, partial: str, fps: float, restamp: bool) -> dict[str, Any]:
     """Put one video's frames, as they are coded, into a new container; see ``reencode_file``."""
     place = _place(key, root, partial)
     table = index_video(place.source)
-    clock = clock_of(table, fps)
+    clock, starts = _times(table, place, fps, restamp=restamp)
     with _unfinished(place) as path:
         copied = copy_stream(place.source, table, path, clock)
         return {
-            **_facts(place, table, path, clock, _starts(table, clock, place)),
+            **_facts(place, table, path, clock, starts),
             "num_frames": len(copied),
             "num_key_frames": int(copied.is_key.sum()),
             "psnr_db": None,
@@ -99,20 +104,45 @@ def copy_file(key: str, *, root: str, partial: str, fps: float) -> dict[str, Any
 
 def _place(key: str, root: str, partial: str) -> Place:
     spans_path = Path(partial) / SPANS
-    spans = _all_spans(str(spans_path), spans_path.stat().st_mtime_ns).get(key, [])
+    num_rows, spans = _all_spans(str(spans_path), spans_path.stat().st_mtime_ns)[key]
     return Place(
         source=os.path.join(root, key),
         target=Path(partial) / DATASET / key,
         work=Path(partial) / WORK,
+        num_rows=num_rows,
         spans=tuple((start, length) for start, length in spans),
     )
 
 
 @functools.lru_cache(2)
-def _all_spans(path: str, _mtime_ns: int) -> dict[str, list[list[Any]]]:
-    """The episodes of each file that holds several."""
-    spans: dict[str, list[list[Any]]] = json.loads(Path(path).read_text())
+def _all_spans(path: str, _mtime_ns: int) -> dict[str, tuple[int, list[list[Any]]]]:
+    """Of each file: its rows, and the episodes where it holds several."""
+    spans: dict[str, tuple[int, list[list[Any]]]] = json.loads(Path(path).read_text())
     return spans
+
+
+def _times(
+    table: FrameTable, place: Place, fps: float, *, restamp: bool
+) -> tuple[Clock, list[int]]:
+    """When the new frames appear, and the numbers of those that begin an episode."""
+    clock = clock_of(table, fps, restamp=restamp)
+    return clock, _starts_by_rows(table, place) if restamp else _starts(table, clock, place)
+
+
+def _starts_by_rows(table: FrameTable, place: Place) -> list[int]:
+    """The number of each episode's first frame: after all rows of the episodes before it.
+
+    Raises:
+        VideoLengthError: The frames aren't as many as the rows.
+    """
+    if len(table) != place.num_rows:
+        raise VideoLengthError(
+            f"it has {len(table)} frames, and its episodes {place.num_rows} rows: which frame is "
+            "a row's can't be known without their times",
+            remedy="Run `reelseek verify`, and mend that first; or leave --restamp away",
+            path=place.source,
+        )
+    return [sum(length for _start, length in place.spans[:n]) for n in range(len(place.spans))]
 
 
 def _starts(table: FrameTable, clock: Clock, place: Place) -> list[int]:

@@ -62,6 +62,8 @@ class ReencodeReport:
     """The new dataset's folder; not there where there are failures."""
     encoding: Encoding | None
     """How its videos were encoded; None for a stream copy."""
+    restamp: bool
+    """True where each frame i was put at i/fps whatever its time was."""
     files: tuple[FileReport, ...]
     """The new videos, by path."""
     failures: tuple[Failure, ...]
@@ -127,6 +129,7 @@ class ReencodeReport:
             root=document["root"],
             out=document["out"],
             encoding=None if encoding is None else Encoding.from_document(encoding),
+            restamp=document["restamp"],
             files=tuple(FileReport(**file) for file in document["files"]),
             failures=tuple(Failure(**failure) for failure in document["failures"]),
             num_other_files=document["num_other_files"],
