@@ -60,13 +60,18 @@ def _facts(path: Path, fps: float | None) -> Facts:
             if columns[name]["missing"] == 0:
                 values = as_array(column, name, path)
                 columns[name] |= _values(values)
-                if name in COUNTED and values.ndim == 1 and values.dtype != object:
+                if name in COUNTED and _is_countable(values):
                     kept[name] = values
     return {
         "num_rows": num_rows,
         "columns": columns,
         "episodes": list(_episodes(kept, num_rows, fps)),
     }
+
+
+def _is_countable(values: NDArray[Any]) -> bool:
+    """True for one number a row; where one isn't finite, that is the finding."""
+    return values.ndim == 1 and values.dtype.kind in "if" and bool(np.isfinite(values).all())
 
 
 def _kind(arrow_type: Any) -> str:
