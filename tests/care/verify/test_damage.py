@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from reelseek.care.verify import CODES, Severity, verify_dataset
@@ -360,6 +361,8 @@ case("info-codec")(camera_says("video.codec", "av1"))
 case("info-pixel-format")(camera_says("video.pix_fmt", "yuv444p"))
 case("info-shape")(feature_says(TOP, shape=[480, 640, 3]))
 case("info-shape")(feature_says("action", shape=[7]))
+case("info-shape")(feature_says(TOP, shape=[WIDTH, HEIGHT, 3]))
+case("info-shape")(feature_says(TOP, shape=[3, 480, 640], names=None))
 case("info-dtype")(feature_says("action", dtype="int64"))
 
 
@@ -444,6 +447,24 @@ def task_of_another_episode(tiny: Tiny) -> None:
 def nan_in_the_actions(tiny: Tiny) -> None:
     tiny.change_column("action", lambda values: np.where(np.arange(24).reshape(12, 2) == 7, np.nan,
                                                          values))  # fmt: skip
+
+
+@case("value-not-finite")
+def nan_in_an_index_of_floats(tiny: Tiny) -> None:
+    def emptied(table: Any) -> Any:
+        values = np.array(table["index"].to_pylist(), np.float64)
+        values[tiny.rows.start] = np.nan
+        return makers.with_column(table, "index", pa.array(values))
+
+    makers.change_rows(tiny.data(), emptied)
+    tiny.change_info(lambda about: about["features"]["index"].update(dtype="float64"))
+    rest = [tiny.data(number) for number in range(LAST + 1)]
+    for path in {*rest} - {tiny.data()}:
+        makers.change_rows(path, with_index_of_floats)
+
+
+def with_index_of_floats(table: Any) -> Any:
+    return makers.with_column(table, "index", table["index"].cast(pa.float64()).combine_chunks())
 
 
 @case("value-missing")

@@ -112,7 +112,7 @@ _CODES = (
          "Look at these frames; take the episode out if the camera was off"),
     # Streams of one camera
     Code("mixed-size", ERROR, "Videos of one camera differ in picture size.",
-         "Re-encode them to one size: `reelseek reencode DATASET OUT --size`"),
+         "Re-encode them to one size: `reelseek reencode DATASET OUT --size WxH`"),
     Code("mixed-codec", WARNING, "Videos of one camera differ in codec.", _REENCODE),
     Code("mixed-pixel-format", WARNING, "Videos of one camera differ in pixel format.", _REENCODE),
     Code("mixed-time-base", NOTE, "Videos of one camera differ in the ticks of their clock.",
