@@ -129,6 +129,30 @@ def test_times_of_episodes_are_made_exact(tmp_path: Path, inline: Inline) -> Non
     assert new.drop_columns([column]).equals(old.drop_columns([column]))
 
 
+def test_video_whose_episodes_were_mended_in_meta_is_done_again(
+    tmp_path: Path, inline: Inline
+) -> None:
+    root = makers.make_v30(tmp_path / "in")
+    path, column = makers.v3_episodes(root), f"videos/{TOP}/from_timestamp"
+
+    def with_starts(*starts: float) -> None:
+        makers.change_rows(path, lambda table: makers.with_column(table, column, starts))
+
+    with_starts(0.0, 0.6, 0.0)
+    broken = makers.v3_video(root, WRIST, 0)
+    whole = broken.read_bytes()
+    makers.as_lfs_pointer(broken)
+    reencode_dataset(root, tmp_path / "out", H264, executor=inline)
+    with_starts(0.0, 0.7, 0.0)
+    broken.write_bytes(whole)
+    inline.keys.clear()
+    reencode_dataset(root, tmp_path / "out", H264, executor=inline)
+    mended = makers.v3_video(root, TOP, 0)
+    assert set(inline.keys) == {str(video.relative_to(root)) for video in (broken, mended)}
+    new = pq.read_table(makers.v3_episodes(tmp_path / "out"), partitioning=None)
+    assert new[column].to_pylist() == [0.0, 0.7, 0.0]
+
+
 def test_same_input_gives_the_same_bytes(
     sources: dict[str, Path], encoded: dict[str, Path], tmp_path: Path, inline: Inline
 ) -> None:

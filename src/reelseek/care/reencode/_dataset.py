@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -176,7 +178,7 @@ class _Run:
             function=function,
             arguments=arguments,
             items=tuple(
-                Item(video.key, video.num_bytes, stamp_of(root / video.key))
+                Item(video.key, video.num_bytes, _stamp(video, root / video.key))
                 for video in self.videos
             ),
             folder=self.partial.journal,
@@ -285,3 +287,9 @@ class _Run:
             seconds=time.monotonic() - started,
             job=job,
         )
+
+
+def _stamp(video: DatasetVideo, path: Path) -> str:
+    """Fingerprint of a video, and of what ``meta`` says of its episodes."""
+    said = json.dumps([video.num_rows, video.spans]).encode()
+    return f"{stamp_of(path)}-{hashlib.blake2b(said, digest_size=8).hexdigest()}"
