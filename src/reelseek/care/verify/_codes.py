@@ -32,6 +32,7 @@ _META = "Copy the dataset's meta folder again, or correct the file"
 _TOGETHER = "Copy the dataset again: its data, videos and meta folders don't belong together"
 _INFO = "Correct meta/info.json"
 _REENCODE = "Re-encode the dataset: `reelseek reencode DATASET OUT`"
+_RESTAMP = "Put each frame at its number / fps: `reelseek reencode DATASET OUT --restamp`"
 _LFS = "Run `git lfs pull` in the dataset's folder"
 
 _CODES = (
@@ -84,20 +85,21 @@ _CODES = (
     # Times
     Code("fps-ntsc", ERROR, "A video has 29.97 frames a second, and info.json says 30 (or 59.94 "
          "and 60, 23.976 and 24, ...).",
-         "Stamp the frames anew at the rate of info.json: `reelseek reencode DATASET OUT`"),
+         _RESTAMP),
     Code("fps-wrong", ERROR, "A video has another frame rate than info.json says.",
-         "Correct the fps in meta/info.json and the timestamps in data, or re-encode the videos"),
-    Code("times-drift", ERROR, "A video's frames slowly leave the times of the rows.", _REENCODE),
+         "If the frames were taken at info.json's rate, put them there: `reelseek reencode DATASET "
+         "OUT --restamp`; else correct the fps in meta/info.json and the timestamps in data"),
+    Code("times-drift", ERROR, "A video's frames slowly leave the times of the rows.", _RESTAMP),
     Code("times-dropped-frames", ERROR, "Frames were dropped: a video's times jump.",
          "Take the episode out, or re-encode it with its last frame repeated in the gaps"),
-    Code("times-variable", ERROR, "A video's frames are spaced unevenly.", _REENCODE),
+    Code("times-variable", ERROR, "A video's frames are spaced unevenly.", _RESTAMP),
     Code("times-not-increasing", ERROR, "Several frames have one time, or times go back.",
-         _REENCODE),
-    Code("times-absent", ERROR, "A video gives its frames no times.", _REENCODE),
+         _RESTAMP),
+    Code("times-absent", ERROR, "A video gives its frames no times.", _RESTAMP),
     Code("times-coarse", WARNING, "A video's clock is too coarse for the frame rate: rounded "
-         "times are further off than LeRobot's tolerance of 0.1 ms.", _REENCODE),
+         "times are further off than LeRobot's tolerance of 0.1 ms.", _RESTAMP),
     Code("camera-offset", ERROR, "A camera's first frame isn't at the time of the first row.",
-         "Re-encode the video from time 0, or correct from_timestamp"),
+         _RESTAMP),
     Code("rows-off-grid", ERROR, "The timestamps of an episode's rows aren't frame number / fps.",
          "Write the timestamp column again as frame_index / fps"),
     Code("rows-start-late", NOTE, "The timestamps of the rows don't start at 0.",
@@ -165,6 +167,17 @@ _CODES = (
 
 CODES: dict[str, Code] = {code.name: code for code in _CODES}
 """All codes by name."""
+NOT_RESTAMPED = "Mend the number of frames first: with others than rows, no times would fit them"
+
+
+def is_mended_by_times(code: str) -> bool:
+    """True where ``--restamp`` mends it, which takes as many frames as rows."""
+    return "--restamp" in CODES[code].remedy
+
+
+def size_remedy(width: int, height: int) -> str:
+    """The remedy for videos of other sizes than this, the camera's usual one."""
+    return CODES["mixed-size"].remedy.replace("WxH", f"{width}x{height}")
 
 
 def found(code: str, what: str, *, remedy: str = "", **where: Any) -> Finding:

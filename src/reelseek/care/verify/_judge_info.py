@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any
 
-from reelseek.care.verify._codes import CODES, found
+from reelseek.care.verify._codes import found, size_remedy
 from reelseek.care.verify._findings import Finding
 from reelseek.care.verify._judge_rows import Table
 from reelseek.care.verify._judge_videos import Video
@@ -85,7 +85,7 @@ def judge_camera(feature: Feature, fps: float, videos: Sequence[Video]) -> Itera
         for path, value in values.items():
             if value != usual[name]:
                 what = _mixed_text(name, value, usual[name])
-                remedy = _size_remedy(usual[name]) if name == "size" else ""
+                remedy = size_remedy(*usual[name]) if name == "size" else ""
                 yield found(code, what, remedy=remedy, path=path, camera=feature.name)
     yield from _about_camera(feature, fps, usual)
 
@@ -93,10 +93,6 @@ def judge_camera(feature: Feature, fps: float, videos: Sequence[Video]) -> Itera
 def _value(facts: dict[str, Any], name: str) -> Any:
     value = facts[name]
     return tuple(value) if isinstance(value, list) else value
-
-
-def _size_remedy(size: tuple[int, int]) -> str:
-    return CODES["mixed-size"].remedy.replace("WxH", f"{size[0]}x{size[1]}")
 
 
 def _is_usual(facts: dict[str, Any], usual: dict[str, Any]) -> bool:

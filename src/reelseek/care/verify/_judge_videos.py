@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.care.verify._clocks import TOLERANCE, ClockFault, rate_fault, spacing_fault
-from reelseek.care.verify._codes import found
+from reelseek.care.verify._codes import NOT_RESTAMPED, found, is_mended_by_times, size_remedy
 from reelseek.care.verify._findings import Finding
 from reelseek.care.verify._video_facts import times_of
 from reelseek.care.verify._windows import Part, Placed, place_parts, unused_runs
@@ -51,9 +51,17 @@ class Video:
         """The episode whose own file it is."""
         return self.parts[0].episode if len(self.parts) == 1 else None
 
+    @property
+    def has_frames_of_rows(self) -> bool:
+        """True where its frames are as many as its episodes' rows, as far as these are known."""
+        rows = sum(part.rows for part in self.parts)
+        return not self.parts or self.num_frames == rows
+
     def found(self, code: str, what: str, **where: Any) -> Finding:
         """A finding about this file."""
         where = {"episode": self.episode, **where}
+        if is_mended_by_times(code) and not self.has_frames_of_rows:
+            where["remedy"] = NOT_RESTAMPED
         return found(code, what, path=self.path, camera=self.camera, **where)
 
     def placed(self) -> list[Placed]:
@@ -79,7 +87,8 @@ def judge_video(video: Video) -> Iterator[Finding]:
     yield from _damage(video)
     yield from _open_gops(video)
     if not facts["has_one_size"]:
-        yield video.found("mixed-size", "the picture size changes within the file")
+        what = "the picture size changes within the file"
+        yield video.found("mixed-size", what, remedy=size_remedy(*facts["size"]))
     seconds = times_of(facts)
     if seconds is None:
         yield video.found("times-absent", "the file gives its frames no times")
