@@ -376,6 +376,32 @@ def column_not_listed(tiny: Tiny) -> None:
     tiny.change_info(lambda about: about["features"].pop("next.reward"))
 
 
+# GR00T's modality.json
+
+
+def modality_says(**values: Any) -> Damage:
+    """Give the dataset a modality file, in which all but these values are right."""
+    right: dict[str, Any] = {
+        "state": {"arm": {"start": 0, "end": 4}},
+        "action": {"reward": {"start": 0, "end": 1, "original_key": "next.reward"}},
+        "video": {"ego": {"original_key": TOP}, "wrist": {}, TOP: {}},
+        "annotation": {"task": {"original_key": "task_index"}},
+    }
+    return lambda tiny: makers.write_json(tiny.root / "meta/modality.json", {**right, **values})
+
+
+case("modality-slice")(modality_says(state={"arm": {"start": 3, "end": 5}}))
+case("modality-slice")(
+    modality_says(action={"all": {"start": 0, "end": 2, "original_key": "next.reward"}})
+)
+case("modality-column")(
+    modality_says(state={"arm": {"start": 0, "end": 1, "original_key": "states"}})
+)
+case("modality-column")(modality_says(annotation={"human.validity": {}}))
+case("modality-camera")(modality_says(video={"ego": {"original_key": "observation.images.tip"}}))
+case("modality-task")(modality_says(annotation={"note": {"original_key": "frame_index"}}))
+
+
 # Episodes, rows and tasks
 
 
@@ -509,6 +535,11 @@ def test_damage_is_found_and_nothing_else(
 def test_number_of_an_episode_left_out(tiny: Tiny) -> None:
     number_left_out(tiny)
     assert [finding.code for finding in verify_dataset(tiny.root).findings] == ["episode-gap"]
+
+
+def test_sound_modality_file_has_no_finding(tiny: Tiny) -> None:
+    modality_says()(tiny)
+    assert verify_dataset(tiny.root).findings == ()
 
 
 @pytest.mark.parametrize("level", ["quick", "decode"])

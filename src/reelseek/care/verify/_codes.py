@@ -33,6 +33,7 @@ _TOGETHER = "Copy the dataset again: its data, videos and meta folders don't bel
 _INFO = "Correct meta/info.json"
 _REENCODE = "Re-encode the dataset: `reelseek reencode DATASET OUT`"
 _RESTAMP = "Put each frame at its number / fps: `reelseek reencode DATASET OUT --restamp`"
+_MODALITY = "Correct meta/modality.json"
 _LFS = "Run `git lfs pull` in the dataset's folder"
 
 _CODES = (
@@ -138,6 +139,15 @@ _CODES = (
     Code("column-missing", ERROR, "A parquet file lacks a column that info.json lists.",
          "Copy the file again from its source, or take the feature out of info.json"),
     Code("column-unlisted", NOTE, "A column isn't in info.json.", "Add it to the features"),
+    # GR00T's modality.json
+    Code("modality-column", ERROR, "modality.json takes a name from a column that isn't there.",
+         _MODALITY),
+    Code("modality-slice", ERROR, "modality.json takes more numbers from a column than it has.",
+         _MODALITY),
+    Code("modality-camera", ERROR, "modality.json takes a name from a camera that isn't there.",
+         _MODALITY),
+    Code("modality-task", ERROR, "An annotation that modality.json names isn't among the tasks.",
+         "Add the task to meta, or correct the column"),
     # Episodes, rows and tasks
     Code("episode-duplicate", ERROR, "meta lists an episode twice.",
          "Delete the wrong entry from meta"),
