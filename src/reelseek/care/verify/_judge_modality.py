@@ -64,9 +64,7 @@ def _cameras(modality: Modality, info: DatasetInfo) -> Iterator[Finding]:
     cameras = {name for name, feature in info.features.items() if feature.is_camera}
     for key, camera in modality.video.items():
         if camera not in cameras and key.removeprefix("video.") not in cameras:
-            what = (
-                f"{brief(key)} is taken from the camera {brief(camera)}, not in info.json"
-            )
+            what = f"{brief(key)} is taken from the camera {brief(camera)}, not in info.json"
             yield found("modality-camera", what, path=PATH, camera=key)
 
 
