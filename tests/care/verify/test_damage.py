@@ -501,6 +501,11 @@ def empty_cells(tiny: Tiny) -> None:
     tiny.change_column("next.reward", emptied)
 
 
+@case("value-missing")
+def empty_episode_index(tiny: Tiny) -> None:
+    tiny.change_column("episode_index", lambda numbers: np.array([None, *numbers[1:]], object))
+
+
 @case("value-constant")
 def constant_number(tiny: Tiny) -> None:
     for episode in range(LAST + 1):

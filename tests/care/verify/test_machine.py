@@ -15,6 +15,7 @@ from reelseek.care.verify import verify_dataset
 from reelseek.care.verify._check_file import check_file
 from reelseek.errors import CorruptVideoError
 from reelseek.index import index_tables
+from tests.care.reencode.conftest import Inline
 from tests.care.verify.conftest import Tiny
 
 FAULTS = (errno.ENOENT, errno.ESTALE, errno.EIO, errno.EACCES)
@@ -82,6 +83,15 @@ def test_disk_that_fails_once_under_ffmpeg_is_no_fact(
 
     monkeypatch.setattr("reelseek.care.verify._video_facts.index_tables", fails_once)
     assert check(tiny, tiny.video())["num_frames"] == 12
+
+
+def test_disk_that_failed_is_asked_again(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        failing(patched, tiny.video(), errno.EIO)
+        first = verify_dataset(tiny.root, level="decode", executor=Inline())
+    second = verify_dataset(tiny.root, level="decode", executor=Inline())
+    assert [finding.code for finding in first.findings] == ["check-failed"]
+    assert (second.findings, second.num_kept) == ((), second.num_files - 1)
 
 
 def test_the_disks_words_are_told(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,8 +65,10 @@ def judge_table(table: Table, layout: Layout | None, starts: list[int]) -> Itera
         yield found(fault["code"], fault["what"], remedy=fault["remedy"], path=table.path)
         return
     yield from _values(table)
+    is_own = bool(table.spans) and table.spans[0][1].is_whole_file
     for run in table.facts["episodes"]:
-        yield from _own_faults(table, run)
+        if is_own or run["episode"] is not None:  # else it may be of several episodes
+            yield from _own_faults(table, run)
     if layout is not None:
         lost = 0
         for position, span in table.spans:
@@ -113,6 +115,8 @@ def _against_meta(
     episode, length = layout.episodes[position].index, layout.episodes[position].length
     where: Facts = {"path": table.path, "episode": episode}
     run = table.run_of(episode, span)
+    if run is None and _is_untold(table):
+        return
     if run is None or (run["episode"] is not None and run["episode"] != episode):
         yield _misnamed(table, episode, span, length)
         return
@@ -128,6 +132,12 @@ def _against_meta(
         what = f"index starts at {run['index_start']}, and {starts[position]} rows come before"
         yield found("row-index", what, **where)
     yield from _tasks(layout, position, run, where)
+
+
+def _is_untold(table: Table) -> bool:
+    """True where not all rows say which episode they are of, which is a finding of its own."""
+    column = table.facts["columns"].get("episode_index", {})
+    return bool(column.get("missing")) or column.get("not_finite") is not None
 
 
 def _misnamed(table: Table, episode: int, span: RowSpan, length: int) -> Finding:
