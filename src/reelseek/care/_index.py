@@ -6,7 +6,6 @@ import base64
 import dataclasses
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from reelseek.care.jobs import (
@@ -18,7 +17,6 @@ from reelseek.care.jobs import (
     discard_job,
     job_folder,
     run_job,
-    stamp_of,
 )
 from reelseek.errors import ReelseekError
 from reelseek.index import IndexReport, build_index
@@ -86,16 +84,12 @@ def index_video_file(key: str, *, folder: str) -> dict[str, Any]:
 
 
 def _job_of(folder: str, files: list[bytes]) -> Job:
-    items = []
-    for file in files:
-        path = os.path.join(folder, os.fsdecode(file))
-        size = Path(path).stat().st_size if Path(path).exists() else 0
-        items.append(Item(os.fsdecode(file), size, stamp_of(path)))
+    keys = [os.fsdecode(file) for file in files]
     return Job(
         name="index",
         function=f"{__name__}:{index_video_file.__name__}",
         arguments={"folder": folder},
-        items=tuple(items),
+        items=tuple(Item.of_file(key, os.path.join(folder, key)) for key in keys),
         folder=job_folder(folder, "index"),
     )
 

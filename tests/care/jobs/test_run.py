@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from reelseek.care.jobs import Job, LocalExecutor, Outcome, discard_job, run_job
+from reelseek.care.jobs import Item, Job, LocalExecutor, Outcome, discard_job, run_job
 from reelseek.errors import ReelseekError
 from tests.care.jobs.drive import job_of
 
@@ -46,6 +48,22 @@ def test_changed_input_is_done_again(tmp_path: Path) -> None:
     outcomes(job_of(tmp_path, "good_1"))
     outcomes(job_of(tmp_path, "good_1", stamp="b"))
     assert calls(tmp_path) == ["good_1", "good_1"]
+
+
+def test_file_copied_again_with_its_times_has_another_stamp(tmp_path: Path) -> None:
+    file, copy = tmp_path / "a.mp4", tmp_path / "b.mp4"
+    file.write_bytes(b"bad")
+    copy.write_bytes(b"new")
+    os.utime(file, ns=(1, 1))
+    before = Item.of_file("a", file)
+    assert (before.num_bytes, Item.of_file("a", file)) == (3, before)
+    shutil.copyfile(copy, file)  # in place, as rsync --inplace does
+    os.utime(file, ns=(1, 1))
+    in_place = Item.of_file("a", file)
+    os.utime(copy, ns=(1, 1))
+    copy.rename(file)
+    assert len({before.stamp, in_place.stamp, Item.of_file("a", file).stamp}) == 3
+    assert Item.of_file("a", tmp_path / "c.mp4") == Item("a", 0)
 
 
 def test_discarded_job_is_done_again_and_leaves_no_folder(tmp_path: Path) -> None:

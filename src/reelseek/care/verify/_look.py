@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reelseek.care.jobs import Executor, Item, Job, discard_job, job_folder, run_job, stamp_of
+from reelseek.care.jobs import Executor, Item, Job, discard_job, job_folder, run_job
 from reelseek.care.verify._check_file import check_file
 
 NAME = "verify"
@@ -83,11 +83,4 @@ def look_into(
 
 
 def _items(root: Path, paths: Sequence[str]) -> tuple[Item, ...]:
-    return tuple(Item(path, _size(root / path), stamp_of(root / path)) for path in paths)
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
+    return tuple(Item.of_file(path, root / path) for path in paths)
