@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,7 +13,6 @@ from reelseek.care.jobs import (
     Job,
     JobRun,
     Summary,
-    discard_job,
     job_folder,
     run_job,
 )
@@ -49,23 +47,16 @@ def index_dataset(
     Raises:
         ReelseekError: What ``build_index`` and ``run_job`` raise.
     """
-    runs: list[tuple[Job, JobRun]] = []
+    runs: list[JobRun] = []
 
     def index_files(folder: str, files: list[bytes]) -> Found:
         if files:
-            job = _job_of(folder, files)
-            runs.append((job, run_job(job, executor)))
-            yield from _found(folder, runs[-1][1])
+            run = run_job(_job_of(folder, files), executor, keep=False)
+            runs.append(run)
+            yield from _found(folder, run)
 
     report = build_index(root, tell=tell, tell_waiting=tell_waiting, index_files=index_files)
-    if not runs:
-        return report, None
-    job, run = runs[-1]
-    summary = run.summary()
-    if not report.failures:
-        discard_job(job)  # the index has it all
-        summary = dataclasses.replace(summary, logs="")
-    return report, summary
+    return report, runs[-1].summary() if runs else None
 
 
 def index_video_file(key: str, *, folder: str) -> dict[str, Any]:

@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
+from reelseek.care.jobs import LocalExecutor, run_job
+from tests.care.jobs.drive import job_of
 from tests.clusters import needs_submitit
+from tests.workers.test_pool import wait_until
 
 GOOD = [f"good_{number}" for number in range(6)]
 Drive = Callable[..., "subprocess.Popen[str]"]
@@ -97,6 +100,34 @@ def test_interrupted_driver_ends_its_tasks(drive: Drive) -> None:
     assert "what it did is kept" in errors or "what they did is kept" in errors
     outcomes, _errors = finished(drive(*GOOD, seconds=0.0))
     assert sorted(outcomes) == GOOD
+
+
+@slurm_only
+def test_tasks_of_a_killed_driver_are_ended_by_a_run_that_works_elsewhere(
+    drive: Drive, tmp_path: Path
+) -> None:
+    driver = drive(*GOOD, seconds=3.0)
+    wait_until((tmp_path / "a folder" / "log").exists)
+    driver.kill()
+    driver.communicate()
+    folder = tmp_path / "a folder"
+    job = job_of(folder, *GOOD, seconds=3.0)
+    assert any(folder.rglob("at-slurm"))
+    run = run_job(job, LocalExecutor(2))
+    next(run)
+    run.close()
+    names = ["squeue", "--noheader", "--states=PENDING,RUNNING", "--format=%j"]
+    listed = subprocess.run(names, capture_output=True, text=True, check=True).stdout
+    assert "reelseek-toy-" not in listed
+    assert not any(folder.rglob("at-slurm"))
+
+
+@slurm_only
+def test_node_on_which_tasks_end_at_once_gets_no_more_of_them(drive: Drive) -> None:
+    spoilt = 'if [ "$SLURMD_NODENAME" = node1 ]; then echo no such mount >&2; exit 3; fi'
+    outcomes, errors = finished(drive(*GOOD, setup=[spoilt]))
+    assert {outcome["error"] for outcome in outcomes.values()} == {""}
+    assert "no such mount" in errors
 
 
 @clusters_only

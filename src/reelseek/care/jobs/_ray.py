@@ -13,15 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reelseek.care.jobs._journal import Entry
+from reelseek.care.jobs._journal import Entry, journal_faults
 from reelseek.care.jobs._processes import end_of_log, own_paths, reelseek_variables
-from reelseek.care.jobs._watch import Watch
+from reelseek.care.jobs._watch import DEFAULT_TASKS, Watch
 from reelseek.care.jobs._work import Work
 from reelseek.errors import DependencyError, ReelseekError
 from reelseek.workers import Worker
 
-DEFAULT_TASKS = 32
-LOG_LINES = 5
 DRIVER = "reelseek.care.jobs._ray_driver"
 
 
@@ -84,12 +82,18 @@ class _Tasks:
         """What Ray says of a dead task, and how its log ends."""
         what = self.worker.call(f"{DRIVER}:error_of", task) or "it ended by itself"
         log = Path(self.options.logs(self.work)) / f"{task}.log"
-        return f"Ray says: {what}. {log} ends with: {end_of_log(log, LOG_LINES) or '(nothing)'}"
+        return f"Ray says: {what}. {log} ends with: {end_of_log(log) or '(nothing)'}"
+
+    def avoid(self, _task: str) -> None:
+        """Left to Ray."""
 
     def cancel(self) -> None:
         """End the tasks, with their processes."""
         if self._names:
-            self.worker.call(f"{DRIVER}:cancel")
+            try:
+                self.worker.call(f"{DRIVER}:cancel")
+            except EOFError:  # they end with the process that talks to Ray
+                return
             self.options.say(f"cancelled {len(self._names)} Ray tasks; what they did is kept")
 
 
@@ -97,7 +101,8 @@ class _Tasks:
 def _connected(options: RayExecutor, work: Work) -> Iterator[Worker]:
     """A process that is connected to Ray; what it started ends with it."""
     log = work.run_folder / "ray.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
+    with journal_faults(log):
+        log.parent.mkdir(parents=True, exist_ok=True)
     address = options.address or os.environ.get("RAY_ADDRESS") or "local"
     worker = Worker(log)
     try:

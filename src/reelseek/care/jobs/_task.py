@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 from reelseek.care.jobs._attempts import Attempts
-from reelseek.care.jobs._journal import JournalReader, append, end_torn_line
+from reelseek.care.jobs._journal import JournalReader, append, end_torn_line, journal_faults
 from reelseek.care.jobs._parts import Part
 
 
@@ -62,11 +62,13 @@ def _steps(part: Part) -> Iterator[None]:
     """One step for each item that is done now."""
     journal = Path(part.journal)
     done = {entry.key for entry in JournalReader(journal.parent).entries_of(journal)}
-    end_torn_line(journal)
+    with journal_faults(journal):
+        end_torn_line(journal)
     attempts = Attempts(part.function, part.arguments, part.run, part.journal)
     todo = [item for item in part.items if item.key not in done]
     for entry in attempts.entries(todo, part.cpus):
-        append(journal, entry)
+        with journal_faults(journal):
+            append(journal, entry)
         yield
 
 

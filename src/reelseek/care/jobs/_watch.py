@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Protocol
 
 from reelseek.care.jobs._job import Item
-from reelseek.care.jobs._journal import Entry
+from reelseek.care.jobs._journal import Entry, journal_faults
 from reelseek.care.jobs._parts import part_of, split_by_bytes
 from reelseek.care.jobs._work import Work
 from reelseek.errors import ReelseekError
 
+DEFAULT_TASKS = 32
+"""Tasks at most, where nobody says how many."""
 MOST_DEATHS = 2
 """Tasks that may die at an item before it is given up."""
 
@@ -31,6 +33,9 @@ class Cluster(Protocol):
 
     def last_words(self, task: str) -> str:
         """Where a dead task's log is, and how it ends."""
+
+    def avoid(self, task: str) -> None:
+        """A task ended that had done nothing: start no more where it was, if that can be said."""
 
     def cancel(self) -> None:
         """End what was started."""
@@ -136,6 +141,8 @@ class Watch:
         suspects = rest if has_done_nothing else at_work
         self._deaths.update(item.key for item in suspects)
         words = self.cluster.last_words(task)
+        if has_done_nothing:
+            self.cluster.avoid(task)
         lost = [item for item in suspects if self._deaths[item.key] >= MOST_DEATHS]
         if lost and has_done_nothing and not self._has_results:
             raise ReelseekError(
@@ -162,7 +169,8 @@ class Watch:
         names = [str(len(self._items) + number) for number in range(len(groups))]
         for name, items in zip(names, groups, strict=True):
             path = self.work.run_folder / f"{name}.json"
-            part_of(self.work, name, items, self.cpus).write(path)
+            with journal_faults(path):
+                part_of(self.work, name, items, self.cpus).write(path)
             paths.append(path)
             self._items[name] = items
         self._parts.update(zip(self.cluster.submit(paths), names, strict=True))

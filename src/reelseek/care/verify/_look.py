@@ -67,7 +67,9 @@ def look_into(
     job = Job(NAME, FUNCTION, arguments, _items(root, paths), job_folder(root, f"{NAME}-{level}"))
     if is_fresh:
         discard_job(job)
-    outcomes = {outcome.key: outcome for outcome in run_job(job, executor, tell=tell)}
+    # Looking again quickly takes no longer than asking whether anything changed.
+    run = run_job(job, executor, tell=tell, keep=level != "quick")
+    outcomes = {outcome.key: outcome for outcome in run}
     for path in paths:
         outcome = outcomes[path]
         looked.num_kept += outcome.attempts == 0
@@ -75,8 +77,7 @@ def look_into(
             looked.failures[path] = outcome.error
         else:
             looked.facts[path] = outcome.value
-    if level == "quick":  # looking again takes no longer than asking whether anything changed
-        discard_job(job)
+    if level == "quick":
         with contextlib.suppress(OSError):  # an index may be there
             job.folder.parent.parent.rmdir()
     return looked
