@@ -82,6 +82,7 @@ def _job_of(folder: str, files: list[bytes]) -> Job:
         arguments={"folder": folder},
         items=tuple(Item.of_file(key, os.path.join(folder, key)) for key in keys),
         folder=job_folder(folder, "index"),
+        needs=(folder,),
     )
 
 

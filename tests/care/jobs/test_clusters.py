@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from tests.workers.test_pool import wait_until
 GOOD = [f"good_{number}" for number in range(6)]
 Drive = Callable[..., "subprocess.Popen[str]"]
 clusters_only = pytest.mark.parametrize("drive", ["slurm", "ray"], indirect=True)
+ray_only = pytest.mark.parametrize("drive", ["ray"], indirect=True)
 slurm_only = pytest.mark.parametrize("drive", ["slurm"], indirect=True)
 
 
@@ -128,6 +130,37 @@ def test_node_on_which_tasks_end_at_once_gets_no_more_of_them(drive: Drive) -> N
     outcomes, errors = finished(drive(*GOOD, setup=[spoilt]))
     assert {outcome["error"] for outcome in outcomes.values()} == {""}
     assert "no such mount" in errors
+
+
+@clusters_only
+def test_machines_without_the_dataset_are_one_error_and_no_items_failures(
+    drive: Drive, tmp_path: Path
+) -> None:
+    driver = drive(*GOOD, needs=[str(tmp_path / "not mounted")])
+    output, errors = driver.communicate(timeout=60)
+    assert output == ""
+    last = errors.splitlines()[-1]
+    assert "the tasks end before they have begun with anything" in last
+    assert "not mounted: there is nothing of this folder on" in last
+
+
+@ray_only
+def test_death_of_the_process_that_talks_to_ray_is_told(drive: Drive) -> None:
+    driver = drive(*GOOD, seconds=2.0)
+    children = Path(f"/proc/{driver.pid}/task/{driver.pid}/children")
+    assert driver.stdout is not None
+    driver.stdout.readline()
+    (child,) = map(int, children.read_text().split())
+    os.kill(child, signal.SIGKILL)
+    _output, errors = driver.communicate(timeout=60)
+    assert driver.returncode == 1
+    assert "the process that talks to Ray ended" in errors.splitlines()[-1]
+
+
+@ray_only
+def test_ray_task_that_fits_on_no_node_is_refused(drive: Drive) -> None:
+    _output, errors = drive(*GOOD, cpus=9).communicate(timeout=60)
+    assert "tasks of 9 CPUs fit on no node" in errors and "Give --cpus 4 or less" in errors
 
 
 @clusters_only

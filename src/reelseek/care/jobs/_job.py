@@ -57,6 +57,9 @@ class Job:
     """What to call it for."""
     folder: Path
     """The journal's folder, on a file system that all workers see; see ``job_folder``."""
+    needs: tuple[str, ...] = ()
+    """Folders with something in them: a machine of a cluster that lacks one (its file system isn't
+    mounted there) is no place for a task, and says nothing of the items."""
 
     def __post_init__(self) -> None:
         twice = [

@@ -108,6 +108,7 @@ def _connected(options: RayExecutor, work: Work) -> Iterator[Worker]:
     try:
         try:
             _raise(worker.call(f"{DRIVER}:connect", address, _task_variables()), address)
+            _check_cpus(options.cpus, worker.call(f"{DRIVER}:most_cpus"))
             yield worker
             worker.call(f"{DRIVER}:disconnect")
         except EOFError as exc:
@@ -136,6 +137,15 @@ def _raise(problem: str, address: str) -> None:
             remedy="Check the address; one that asks for a token needs RAY_AUTH_MODE=token and "
             "RAY_AUTH_TOKEN here too",
             detail=problem,
+        )
+
+
+def _check_cpus(wanted: int, most: float) -> None:
+    """Ray would let tasks that fit on no node wait for ever."""
+    if 0 < most < wanted:
+        raise ReelseekError(
+            f"tasks of {wanted} CPUs fit on no node of the Ray cluster: the largest has {most:g}",
+            remedy=f"Give --cpus {int(most)} or less",
         )
 
 

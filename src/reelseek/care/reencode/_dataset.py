@@ -171,6 +171,7 @@ class _Run:
             arguments=arguments,
             items=tuple(Item.of_file(video.key, root / video.key) for video in self.videos),
             folder=self.partial.journal,
+            needs=(str(root), str(self.partial.path)),
         )
 
     def _take(self, key: str, facts: dict[str, Any]) -> None:

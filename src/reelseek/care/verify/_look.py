@@ -64,7 +64,8 @@ def look_into(
             tell(count, len(paths))
         return looked
     arguments = {"root": str(root), "level": level, "fps": fps}
-    job = Job(NAME, FUNCTION, arguments, _items(root, paths), job_folder(root, f"{NAME}-{level}"))
+    folder = job_folder(root, f"{NAME}-{level}")
+    job = Job(NAME, FUNCTION, arguments, _items(root, paths), folder, needs=(str(root),))
     if is_fresh:
         discard_job(job)
     # Looking again quickly takes no longer than asking whether anything changed.
