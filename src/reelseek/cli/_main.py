@@ -128,9 +128,9 @@ def main() -> None:
         print(f"error: {' '.join(str(exc).split())}", file=sys.stderr)
         sys.exit(1)
     except OSError as exc:
-        if exc.errno not in (errno.ENOSPC, errno.EPIPE):
+        if exc.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EPIPE):
             raise
-        if exc.errno == errno.ENOSPC:
+        if exc.errno != errno.EPIPE:
             print(f"error: the output can't be written: {exc}", file=sys.stderr)
         # The reader of a pipe (`| head`) has what it wanted; Python's last flush must not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -201,10 +201,11 @@ def test_slurm_job_that_is_refused_says_what_sbatch_says(drive: Drive) -> None:
 
 
 @slurm_only
+@pytest.mark.parametrize("cpus", [1, 4])  # on one node, or on all of them
 def test_slurm_tasks_that_cannot_start_are_one_error_with_the_end_of_their_log(
-    drive: Drive,
+    drive: Drive, cpus: int
 ) -> None:
-    driver = drive(*GOOD, setup=["echo no such module >&2", "exit 3"])
+    driver = drive(*GOOD, setup=["echo no such module >&2", "exit 3"], cpus=cpus)
     _output, errors = driver.communicate(timeout=60)
     last = errors.splitlines()[-1]
     assert "the tasks end before they have begun with anything" in last
