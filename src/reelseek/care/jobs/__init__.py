@@ -2,7 +2,7 @@
 
 from reelseek.care.jobs._executor import Executor, executor_from_options
 from reelseek.care.jobs._folder import job_folder
-from reelseek.care.jobs._job import Item, Job, Outcome, Summary
+from reelseek.care.jobs._job import Item, Job, Outcome, Summary, stamp_of
 from reelseek.care.jobs._local import LocalExecutor
 from reelseek.care.jobs._ray import RayExecutor
 from reelseek.care.jobs._run import JobRun, discard_job, run_job
@@ -22,4 +22,5 @@ __all__ = [
     "executor_from_options",
     "job_folder",
     "run_job",
+    "stamp_of",
 ]

@@ -113,3 +113,8 @@ class Summary:
     def bytes_per_second(self) -> float:
         """The weight of what was done now, by the time that it took."""
         return self.num_bytes / self.seconds if self.seconds else 0.0
+
+
+def stamp_of(path: str | os.PathLike[str]) -> str:
+    """A file's fingerprint, as ``Item.of_file`` gives it; empty where it isn't there."""
+    return Item.of_file("", path).stamp

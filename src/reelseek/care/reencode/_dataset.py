@@ -20,6 +20,7 @@ from reelseek.care.jobs import (
     Summary,
     executor_from_options,
     run_job,
+    stamp_of,
 )
 from reelseek.care.reencode._encoding import Encoding
 from reelseek.care.reencode._file import COPY_FILE, REENCODE_FILE, SPANS
@@ -169,7 +170,10 @@ class _Run:
             name="reencode",
             function=function,
             arguments=arguments,
-            items=tuple(Item.of_file(video.key, root / video.key) for video in self.videos),
+            items=tuple(
+                Item(video.key, video.num_bytes, stamp_of(root / video.key))
+                for video in self.videos
+            ),
             folder=self.partial.journal,
             needs=(str(root), str(self.partial.path)),
         )
