@@ -194,6 +194,7 @@ class _Run:
                 for video in self.videos
             ),
             folder=self.partial.journal,
+            needs=(str(root), str(self.partial.path)),
         )
 
     def _take(self, key: str, facts: dict[str, Any]) -> None:
