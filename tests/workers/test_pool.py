@@ -126,3 +126,21 @@ def is_running(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return state != "Z"
+
+
+def test_worker_whose_call_was_broken_off_answers_nothing_more() -> None:
+    worker = Worker()
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(KeyboardInterrupt):
+            worker.call("time:sleep", 60)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    with pytest.raises(EOFError):
+        worker.call("os:getpid")
+    assert worker.end() == "died of signal 9"

@@ -6,6 +6,7 @@ process's environment and handles signals, which is not for a library to do to i
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -90,10 +91,8 @@ class _Tasks:
     def cancel(self) -> None:
         """End the tasks, with their processes."""
         if self._names:
-            try:
+            with contextlib.suppress(EOFError):  # they end with the process that talks to Ray
                 self.worker.call(f"{DRIVER}:cancel")
-            except EOFError:  # they end with the process that talks to Ray
-                return
             self.options.say(f"cancelled {len(self._names)} Ray tasks; what they did is kept")
 
 

@@ -26,7 +26,7 @@ from reelseek.care.jobs import (
 )
 from reelseek.care.reencode._encoding import Encoding
 from reelseek.care.reencode._faults import told_of_place
-from reelseek.care.reencode._file import COPY_FILE, REENCODE_FILE, SPANS, digest_of
+from reelseek.care.reencode._file import COPY_FILE, REENCODE_FILE, SPANS, digest_of, made_stamp
 from reelseek.care.reencode._meta import new_info, write_episode_times, write_json
 from reelseek.care.reencode._partial import Partial, check_place, check_room
 from reelseek.care.reencode._report import Failure, FileReport, ReencodeReport
@@ -209,7 +209,7 @@ class _Run:
     def _check_is_proven(self, key: str) -> None:
         """ReelseekError where another file stands in the place of the one that was checked."""
         path, (stamp, digest) = self.partial.dataset / key, self.proven[key]
-        if stamp_of(path) != stamp and not (path.is_file() and digest_of(path) == digest):
+        if made_stamp(path) != stamp and not (path.is_file() and digest_of(path) == digest):
             raise ReelseekError(
                 "the video was made, and isn't there any more as it was",
                 remedy=f"Run `{self.partial.removal}`, and the same command again",

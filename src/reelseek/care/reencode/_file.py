@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from reelseek.care.jobs import stamp_of
 from reelseek.care.reencode._clock import Clock, clock_of
 from reelseek.care.reencode._copy import copy_stream
 from reelseek.care.reencode._encoder import Output, write_video
@@ -121,6 +120,15 @@ def copy_file(
         }
 
 
+def made_stamp(path: str | os.PathLike[str]) -> str:
+    """A fingerprint of a file that was made, which stays the same when it is renamed."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return ""
+    return f"{status.st_size}-{status.st_mtime_ns}"
+
+
 def digest_of(path: str | os.PathLike[str]) -> str:
     """A digest of a file's bytes."""
     found = hashlib.blake2b(digest_size=16)
@@ -203,7 +211,7 @@ def _facts(
         "bytes_after": os.stat(path).st_size,
         "spans": [clock.span(*span) for span in zip(starts, lengths, strict=True)],
         "note": clock.note,
-        "stamp": stamp_of(path),
+        "stamp": made_stamp(path),
         "digest": digest_of(path),
     }
 
