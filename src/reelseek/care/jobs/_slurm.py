@@ -13,7 +13,6 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,6 +99,8 @@ class _Array:
 
     def submit(self, parts: Sequence[Path]) -> list[str]:
         """Submit an array."""
+        from reelseek.launch import outside_of_any_job
+
         submitit = _imported()
         if "%" in str(self._logs):
             raise ReelseekError(
@@ -112,7 +113,7 @@ class _Array:
         executor = submitit.SlurmExecutor(self._logs)
         executor.update_parameters(**self._parameters())
         try:
-            with _outside_of_any_job():
+            with outside_of_any_job():
                 jobs = executor.map_array(run_part_on_slurm, [str(path) for path in parts])
         except (submitit.core.utils.FailedJobError, OSError) as exc:
             raise ReelseekError(
@@ -227,20 +228,3 @@ def _variables() -> list[str]:
     """Lines that let a task find the modules that this process finds, and its settings."""
     variables = {**reelseek_variables(), "PYTHONPATH": os.pathsep.join(own_paths())}
     return [f"export {name}={shlex.quote(value)}" for name, value in variables.items() if value]
-
-
-@contextmanager
-def _outside_of_any_job() -> Iterator[None]:
-    """Without the variables of a job that this process runs in: sbatch would take them over."""
-    if "SLURM_JOB_ID" not in os.environ:
-        yield
-        return
-    kept = {
-        name: os.environ.pop(name)
-        for name in list(os.environ)
-        if name.startswith(("SLURM_", "SLURMD_", "SRUN_")) and name != "SLURM_CONF"
-    }
-    try:
-        yield
-    finally:
-        os.environ.update(kept)
