@@ -12,7 +12,7 @@ from reelseek.launch._starts import (
     LD,
     before,
     exports,
-    may_start,
+    last_unknown,
     program_of,
     reaches,
     starts,
@@ -48,12 +48,11 @@ def export_problems(script: Script) -> Iterator[Problem]:
 
 
 def _exported_late(script: Script) -> Iterator[Problem]:
-    begun, made = list(starts(script)), exports(script)
+    begun, made, last = list(starts(script)), exports(script), last_unknown(script)
     for one in made:
         is_used = any(one in before(made, start) for start in begun)
         bare = [s for s in begun if s.command.at < one.at and not before(made, s)]
-        is_used = is_used or any(may_start(script, c) for c in script.commands if c.at > one.at)
-        if one.place == () and not is_used and bare:
+        if one.place == () and not is_used and bare and one.at > last:
             first = bare[0].command
             yield Problem(
                 "export-after-start", one.line,

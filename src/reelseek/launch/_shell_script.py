@@ -285,11 +285,12 @@ class _Reader:
 
     def own_assignments(self, node: Node, place: Place) -> tuple[Assignment, ...]:
         """Those before a command, which hold for it alone."""
-        values, own = dict(self.values), []
-        for child in node.children:
-            if child.type == "variable_assignment":
-                self.on_other(child, place)
-                own.append(self.assignment(child, place, is_exported=True))
+        nodes = [child for child in node.children if child.type == "variable_assignment"]
+        values = dict(self.values) if nodes else self.values
+        own = []
+        for child in nodes:
+            self.on_other(child, place)
+            own.append(self.assignment(child, place, is_exported=True))
         self.values = values
         return tuple(own)
 

@@ -60,22 +60,28 @@ def _starts_another(before: tuple[str, ...]) -> bool:
     return first in BEHIND or (first in RUNNERS and "run" in before)
 
 
-def may_start(script: Script, command: Command) -> bool:
-    """Whether a command may start Python in a way that can't be seen from here."""
-    is_asked = any(shell.startswith("substitution") for shell in command.place)
-    functions = {other.function for other in script.commands if other.function}
-    return not (
-        is_asked or command.name in HARMLESS or command.name in functions
-        or not command.words or program_of(command) is not None
+def last_unknown(script: Script) -> int:
+    """The number of the last command that may start Python in a way that can't be seen here."""
+    seen = HARMLESS | {command.function for command in script.commands}
+    unknown = (
+        command.at
+        for command in script.commands
+        if command.name and command.name not in seen
+        and not _is_asked(command) and program_of(command) is None
     )  # fmt: skip
+    return max(unknown, default=0)
+
+
+def _is_asked(command: Command) -> bool:
+    """Whether the script only takes its answer."""
+    return any(shell.startswith("substitution") for shell in command.place)
 
 
 def starts(script: Script) -> Iterator[Start]:
     """The commands that start Python, in order; questions such as ``python -V`` left out."""
     for command in sorted(script.commands, key=lambda command: command.at):
         at = program_of(command)
-        is_asked = any(shell.startswith("substitution") for shell in command.place)
-        if at is not None and not is_asked and not _is_small(command.words[at + 1 :]):
+        if at is not None and not _is_asked(command) and not _is_small(command.words[at + 1 :]):
             yield Start(command, at)
 
 
