@@ -103,6 +103,8 @@ BAD = [
     ("no-rendezvous", "--rdzv-backend=c10d ", ""),
     ("no-rendezvous", "--rdzv-backend=c10d", "--rdzv_backend=static"),
     ("no-rendezvous", '--rdzv-backend=c10d --rdzv-endpoint="$head:29500"', "--master-addr=$head"),
+    ("no-rendezvous", '--rdzv-backend=c10d --rdzv-endpoint="$head:29500"',
+     "--master-addr=$head --node_rank=$SLURM_NODEID"),
     ("no-rendezvous", '--rdzv-backend=c10d --rdzv-endpoint="$head:29500"', "\\\n  --standalone"),
     ("torchrun-not-in-srun", SRUN, "torchrun"),
     ("torchrun-too-often", "--ntasks-per-node=1", "--ntasks-per-node=8"),
@@ -202,6 +204,11 @@ def test_good_script_has_nothing_wrong(env: Path) -> None:
         ("module load cuda", "module load miniforge3\nconda activate gr00t"),
         ("--ntasks-per-node=1", "--ntasks-per-node=1  # one launcher"),
         ("gres=gpu:h100:8", "gpus-per-node=8"),
+        (
+            f"torchrun {OPTIONS} train.py",
+            "bash -c 'torchrun --nnodes=2 --nproc-per-node=8 --master-addr=$1 "
+            '--node-rank=$SLURM_NODEID train.py\' x "$head"',
+        ),
     ],
 )
 def test_other_good_scripts_have_nothing_wrong(good: str, also_good: str, env: Path) -> None:

@@ -259,6 +259,9 @@ def _meeting_problems(
         if said.is_static or "--rdzv-endpoint" in said.options:
             why = "without --rdzv-backend=c10d each takes itself for the first"
         yield _no_rendezvous(script, start, said, nodes, why)
+    elif said.is_static and _is_numbered_early(start, said):
+        why = "$SLURM_NODEID is 0 where the script runs: each takes itself for the first"
+        yield _no_rendezvous(script, start, said, nodes, why)
     if not _is_in_srun(script, start):
         yield Problem(
             "torchrun-not-in-srun", start.command.line,
@@ -266,6 +269,12 @@ def _meeting_problems(
             f"srun --export=ALL --ntasks-per-node=1 {script.line(start.command.line)}",
         )  # fmt: skip
     yield from _other_nodes(script, start, said, nodes)
+
+
+def _is_numbered_early(start: Start, said: Torchrun) -> bool:
+    """Whether the batch script fills in the node's number, and not a shell on each node."""
+    number = said.options.get("--node-rank", "")
+    return start.runs_in_srun and re.fullmatch(r"\$\{?SLURM_(NODEID|PROCID)\}?", number) is not None
 
 
 def _no_rendezvous(script: Script, start: Start, said: Torchrun, nodes: int, why: str) -> Problem:
