@@ -23,8 +23,10 @@ MARKED = re.compile(r"(<!-- bench: ([\w-]+) -->\n).*?(<!-- /bench -->)", re.S)
 
 def kept(document: dict[str, Any]) -> dict[str, Any]:
     """A result without the paths of the machine that it comes from."""
-    root = document["dataset"]["root"]
-    text = json.dumps(document).replace(root + "/", "").replace(root, Path(root).name)
+    about = document.get("dataset") or document["settings"]
+    text = json.dumps(document)
+    for root in {about["root"], about.get("lerobot_root", about["root"])}:
+        text = text.replace(root + "/", "").replace(root, Path(root).name)
     cleaned: dict[str, Any] = json.loads(text)
     for backend in cleaned.get("backends", ()):
         backend.get("check", {}).pop("read_ms", None)
@@ -115,7 +117,46 @@ def _train_row(setup: dict[str, Any]) -> str:
     return f"| {setup['name']} | {' | '.join(cells)} | {setup['usage']} |"
 
 
+def loader_table(document: dict[str, Any]) -> str:
+    """Data loaders, and single samples."""
+    settings, machine = document["settings"], document["environment"]
+    rows = [
+        "| loader | samples/s (each round) | worker CPU, ms a sample | worker memory, MB | |",
+        "| --- | ---: | ---: | ---: | --- |",
+        *(_loader_row(way) for way in document["loaders"]),
+    ]
+    singles = [
+        "| one sample | warm, ms | cold, ms | cold / warm |",
+        "| --- | ---: | ---: | ---: |",
+        *(
+            f"| {way['name']} | {way['warm_median_ms']:.2f} | {way['cold_median_ms']:.2f} "
+            f"| {way['cold_to_warm']:.2f} |"
+            for way in document["single_samples"]
+            if not way["why_not"]
+        ),
+    ]
+    offsets = ", ".join(f"{n:+d}" if n else "0" for n in settings["offsets"])
+    caption = (
+        f"{Path(settings['root']).name}: batches of {settings['batch_size']}, frames ({offsets}) "
+        f"of each camera and {settings['action_steps']} actions, {settings['num_workers']} "
+        f"workers, page cache warm, {machine['cpu']}, {machine['cpus_usable']} cores, "
+        f"load average {machine['load_average'][0]:.0f}."
+    )
+    tables = [rows, singles] if document["single_samples"] else [rows]
+    return "\n".join(line for lines in tables for line in [*lines, ""]) + f"\n{caption}\n"
+
+
+def _loader_row(way: dict[str, Any]) -> str:
+    rates = way["samples_per_second"]
+    if not rates:
+        return f"| {way['name']} | | | | {way['why_not']} |"
+    speed = f"{way['median_samples_per_second']:.0f} ({min(rates):.0f} to {max(rates):.0f})"
+    cells = [speed, f"{way['median_cpu_ms_per_sample']:.2f}", f"{way['worker_megabytes'][-1]:.0f}"]
+    return f"| {way['name']} | {' | '.join(cells)} | {way['usage']} |"
+
+
 TABLES = {
+    "reelseek.bench.loader/1": loader_table,
     "reelseek.bench.seek/1": seek_table,
     "reelseek.bench.preprocess/1": preprocess_table,
     "reelseek.bench.train/1": train_table,

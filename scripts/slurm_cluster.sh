@@ -14,6 +14,10 @@ set -euo pipefail
 usage() { sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 [ $# -ge 2 ] || usage
 command=$1 folder=$2 nodes=${3:-2}
+case $folder in
+/*) ;; # the daemons are started in /, and find their files by this path
+*) echo "slurm_cluster: give FOLDER as an absolute path, not $folder" >&2; exit 2 ;;
+esac
 conf=$folder/slurm.conf
 host=$(hostname -s)
 tag="# slurm_cluster $folder"
@@ -111,8 +115,11 @@ edit_hosts() { # add NAME... | remove
         if [ "$1" = add ]; then
             for name in "${@:2}"; do echo "127.0.0.1 $name $tag"; done >>/etc/hosts
         else
-            kept=$(awk -v tag="$tag" 'substr($0, length($0) - length(tag) + 1) != tag' /etc/hosts)
-            printf '%s\n' "$kept" >/etc/hosts
+            # All of it is on the disk before the file is cut; killed or full there, a copy is left.
+            kept=$(mktemp /etc/hosts.slurm_cluster.XXXXXX)
+            awk -v tag="$tag" 'substr($0, length($0) - length(tag) + 1) != tag' /etc/hosts >"$kept"
+            cat "$kept" >/etc/hosts || { say "/etc/hosts is cut short: copy $kept there"; exit 1; }
+            rm "$kept"
         fi
     ) 9</etc/hosts
 }
@@ -131,7 +138,7 @@ start() { # NAME PIDFILE COMMAND...
 }
 
 up() {
-    local name
+    local name port
     [ "$(id -u)" = 0 ] || die "slurmd has to be started by root"
     for name in slurmctld slurmd sbatch munged; do
         command -v "$name" >/dev/null || die "$name is not installed: apt-get install slurmctld slurmd slurm-client munge"
@@ -140,7 +147,8 @@ up() {
     mkdir -p "$folder"/{run,log,state,spool}
     chmod 755 "$folder" "$folder"/*/
     (umask 077; head -c 1024 /dev/urandom >"$folder/munge.key")
-    write_conf "$(free_port)" >"$conf"
+    port=$(free_port) # on a line of its own, so that its failure ends this
+    write_conf "$port" >"$conf"
     # The host and the nodes are found by these names; `down` takes the lines away.
     edit_hosts add "$host" $(seq -f 'node%g' "$nodes")
     start munged "$folder/run/munged.pid" munged --key-file="$folder/munge.key" \

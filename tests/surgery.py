@@ -26,6 +26,16 @@ def with_turned_movie(data: bytes) -> bytes:
     return data.replace(UPRIGHT, TURNED, 1)
 
 
+def with_crooked_track(data: bytes) -> bytes:
+    """Turn the track by 45 degrees, by the second matrix in the file, which is tkhd's."""
+    part = (46341).to_bytes(4, "big")
+    crooked = (
+        part + part + bytes(4) + (-46341).to_bytes(4, "big", signed=True) + part + UPRIGHT[20:]
+    )
+    first = data.index(UPRIGHT) + len(UPRIGHT)
+    return data[:first] + data[first:].replace(UPRIGHT, crooked, 1)
+
+
 def sets_in_the_next_key_frame(first: Path, second: Path, out: Path) -> None:
     """Join two H.264 files; the second one's parameter sets come once, before its first picture."""
     one, two = _packets(first), _packets(second)

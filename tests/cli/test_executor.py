@@ -15,11 +15,14 @@ from tests.index.tables import make_folder
 def test_options_become_the_executor() -> None:
     assert Where(jobs=3).make() == LocalExecutor(3)
     slurm = Where(
-        Name.SLURM, partition="gpu", time="1:00", cpus=4, tasks=7, sbatch=["mem=8G", "--qos=low"]
-    ).make()
+        Name.SLURM, partition="gpu", time="1:00", cpus=4, tasks=7,
+        sbatch=["mem=8G", "--qos=low", "--exclusive", "no-requeue="],
+    ).make()  # fmt: skip
     assert isinstance(slurm, SlurmExecutor)
     assert (slurm.partition, slurm.time, slurm.cpus, slurm.tasks) == ("gpu", "1:00", 4, 7)
-    assert slurm.parameters == {"mem": "8G", "qos": "low"}
+    assert slurm.parameters == {
+        "mem": "8G", "qos": "low", "exclusive": True, "no-requeue": True,
+    }  # fmt: skip
     ray = Where(Name.RAY, ray_address="head:6379").make()
     assert isinstance(ray, RayExecutor) and ray.address == "head:6379"
 
@@ -28,7 +31,8 @@ def test_options_become_the_executor() -> None:
     ("arguments", "text"),
     [
         (("--executor", "pbs"), "'pbs' is not one of 'local', 'slurm', 'ray'"),
-        (("--executor", "slurm", "--sbatch", "mem"), "give NAME=VALUE such as mem=8G"),
+        (("--executor", "slurm", "--sbatch", "=8G"), "give NAME=VALUE such as mem=8G"),
+        (("--executor", "slurm", "--sbatch", "job-name=x"), "reelseek sets job-name itself"),
     ],
 )
 def test_wrong_option_is_a_usage_error(

@@ -104,6 +104,28 @@ def test_import_is_light() -> None:
     assert done.stdout.strip() == "[]"
 
 
+BREAKS = """
+import os
+from reelseek.cli import _main
+
+@_main.app.command("breaks")
+def breaks():
+    reader, writer = os.pipe()
+    os.close(reader)
+    os.write(writer, b"x")
+
+_main.main()
+"""
+
+
+def test_a_broken_pipe_that_is_not_stdout_is_an_error_with_words() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BREAKS, "breaks"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: a process that this command works with has ended")
+
+
 def test_a_reader_of_the_pipe_may_leave_early() -> None:
     command = f"{sys.executable} -m reelseek --version | true"
     done = subprocess.run(

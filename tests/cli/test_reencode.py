@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from reelseek.care.reencode import MIN_PSNR_DB
+from reelseek.cli import _reencode
 from tests.cli.conftest import Run
 from tests.datasets import makers
 
@@ -58,7 +60,7 @@ def test_plan_ends_with_the_command_to_run(
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[2].startswith("as it is") and len(lines) == 15
-    assert lines[-1].startswith(f"reelseek reencode {root} data_fast --codec ")
+    assert lines[-1].startswith(f"reelseek reencode {root} {root}_fast --codec ")
     assert chart.is_file() or "no chart: " in done.stderr
 
 
@@ -68,6 +70,14 @@ def test_plan_ends_with_the_command_to_run(
         ((), "give the new dataset's folder"),
         (("out", "--crf", "99"), "av1 takes 0 to 63"),
         (("out", "--size", "big"), "give WIDTHxHEIGHT"),
+        (("out", "--copy", "--size", "64x64"), "--size changes nothing with --copy"),
+        (("out", "--copy", "--crf", "20"), "--crf changes nothing with --copy"),
+        (("out", "--reads", "5"), "--reads is for --plan"),
+        (("--plan", "--codec", "h264"), "--codec is for the command that --plan ends with"),
+        (("--plan", "--copy"), "--copy is for the command that --plan ends with"),
+        (("--plan", "--executor", "slurm"), "--executor is for the command that --plan ends with"),
+        (("--plan", "--size", "63x63"), "takes even sizes only"),
+        (("--plan", "--chart", "/dev/null/a.png"), "/dev/null can't be made"),
     ],
 )
 def test_what_cannot_be_asked_is_a_usage_error(
@@ -76,3 +86,20 @@ def test_what_cannot_be_asked_is_a_usage_error(
     done = reelseek_command("reencode", root, *arguments)
     assert done.returncode == 2
     assert text in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_names_do_not_command_the_terminal(
+    reelseek_command: Run, root: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out\x1b[31m"
+    done = reelseek_command("reencode", root, out, "--copy", "--jobs", 1)
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == f"written: {tmp_path}/out\\x1b[31m"
+    again = reelseek_command("reencode", root, out, "--copy")
+    assert again.returncode == 1
+    assert again.stderr.startswith(f"error: {tmp_path}/out\\x1b[31m: it exists already")
+
+
+def test_floor_is_that_of_the_library() -> None:
+    assert _reencode.MIN_PSNR == MIN_PSNR_DB

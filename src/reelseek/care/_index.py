@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from reelseek.care.jobs import (
@@ -15,10 +13,8 @@ from reelseek.care.jobs import (
     Job,
     JobRun,
     Summary,
-    discard_job,
     job_folder,
     run_job,
-    stamp_of,
 )
 from reelseek.errors import ReelseekError
 from reelseek.index import IndexReport, build_index
@@ -51,23 +47,16 @@ def index_dataset(
     Raises:
         ReelseekError: What ``build_index`` and ``run_job`` raise.
     """
-    runs: list[tuple[Job, JobRun]] = []
+    runs: list[JobRun] = []
 
     def index_files(folder: str, files: list[bytes]) -> Found:
         if files:
-            job = _job_of(folder, files)
-            runs.append((job, run_job(job, executor)))
-            yield from _found(folder, runs[-1][1])
+            run = run_job(_job_of(folder, files), executor, keep=False)
+            runs.append(run)
+            yield from _found(folder, run)
 
     report = build_index(root, tell=tell, tell_waiting=tell_waiting, index_files=index_files)
-    if not runs:
-        return report, None
-    job, run = runs[-1]
-    summary = run.summary()
-    if not report.failures:
-        discard_job(job)  # the index has it all
-        summary = dataclasses.replace(summary, logs="")
-    return report, summary
+    return report, runs[-1].summary() if runs else None
 
 
 def index_video_file(key: str, *, folder: str) -> dict[str, Any]:
@@ -86,17 +75,14 @@ def index_video_file(key: str, *, folder: str) -> dict[str, Any]:
 
 
 def _job_of(folder: str, files: list[bytes]) -> Job:
-    items = []
-    for file in files:
-        path = os.path.join(folder, os.fsdecode(file))
-        size = Path(path).stat().st_size if Path(path).exists() else 0
-        items.append(Item(os.fsdecode(file), size, stamp_of(path)))
+    keys = [os.fsdecode(file) for file in files]
     return Job(
         name="index",
         function=f"{__name__}:{index_video_file.__name__}",
         arguments={"folder": folder},
-        items=tuple(items),
+        items=tuple(Item.of_file(key, os.path.join(folder, key)) for key in keys),
         folder=job_folder(folder, "index"),
+        needs=(folder,),
     )
 
 

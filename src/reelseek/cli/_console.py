@@ -114,9 +114,11 @@ def _log_lines(label: str, total: int) -> Callable[[int], None]:
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
     """A function that shows what is being done: one changing line, or a line each in a log."""
+    from reelseek.native._printable import printable
+
     console = Console(stderr=True, highlight=False)
     if not console.is_terminal:
-        yield lambda text: print(text, file=sys.stderr, flush=True)
+        yield lambda text: print(printable(text), file=sys.stderr, flush=True)
         return
     with console.status("") as status:
-        yield status.update
+        yield lambda text: status.update(Text(printable(text)))  # not markup, as a name may be

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from reelseek.care.jobs import Executor, Summary
 
 PANEL = "On a cluster"
+OWN = ("array", "cpus-per-task", "error", "job-name", "output", "parsable", "wrap")
+"""Options of sbatch by which the tasks are told apart, found and followed."""
 
 
 def _option(*names: str, help: str, **more: Any) -> Any:
@@ -68,8 +70,8 @@ class Where:
         _option(
             "--sbatch",
             rich_help_panel=PANEL,
-            metavar="NAME=VALUE",
-            help="slurm: another option of sbatch, as mem=8G; can be repeated.",
+            metavar="NAME[=VALUE]",
+            help="slurm: another option of sbatch, as mem=8G or exclusive; can be repeated.",
         ),
     ] = dataclasses.field(default_factory=list)
     ray_address: Annotated[
@@ -156,14 +158,16 @@ def _default_of(field: dataclasses.Field[Any]) -> Any:
     return field.default
 
 
-def _parameters(given: list[str]) -> dict[str, str]:
-    """Options of sbatch by name; a usage error for one without a value."""
-    found = {}
+def _parameters(given: list[str]) -> dict[str, str | bool]:
+    """Options of sbatch by name, True for one without a value; a usage error for those of ours."""
+    found: dict[str, str | bool] = {}
     for text in given:
-        name, equals, value = text.lstrip("-").partition("=")
-        if not equals or not name:
-            raise typer.BadParameter(f"--sbatch {text!r}: give NAME=VALUE such as mem=8G")
-        found[name] = value
+        name, _, value = text.lstrip("-").partition("=")
+        if not name:
+            raise typer.BadParameter(f"--sbatch {text!r}: give NAME=VALUE such as mem=8G, or NAME")
+        if name in OWN:
+            raise typer.BadParameter(f"--sbatch {text!r}: reelseek sets {name} itself")
+        found[name] = value or True
     return found
 
 

@@ -52,8 +52,9 @@ def index(
     Exit status 0 where all videos are indexed and, with --verify, all frames are equal, else 1.
     """
     from reelseek.cli._console import show_json
+    from reelseek.workers import num_cpus
 
-    workers = where.jobs or len(os.sched_getaffinity(0))
+    workers = where.jobs or num_cpus()
     report, summary = _indexed(path, where, workers)
     verdicts = _verified(path, report, workers) if verify else []
     if as_json:

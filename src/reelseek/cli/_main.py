@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import sys
-from typing import Annotated
+from typing import IO, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from reelseek.cli import (
     _bench,
@@ -37,8 +39,26 @@ Exit status: 0 all is well; 1 a check found something wrong, or the data can't b
 2 the command was not understood.
 """
 
+
+class _Commands(TyperGroup):
+    """The subcommands. Typer would end in silence whatever pipe broke, also one to a worker."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as exc:
+            if _is_broken(sys.stdout) or _is_broken(sys.stderr):
+                raise
+            raise ReelseekError(
+                "a process that this command works with has ended",
+                remedy=f"Run it again; {DEBUG}=1 shows where it was",
+                detail=exc.strerror or str(exc),
+            ) from exc
+
+
 app = typer.Typer(
     name="reelseek",
+    cls=_Commands,
     help=HELP,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -85,6 +105,16 @@ def options(
         os.environ[DEBUG] = "1"
 
 
+def _is_broken(stream: IO[str]) -> bool:
+    """Whether nobody reads a pipe any more."""
+    try:
+        poll = select.poll()
+        poll.register(stream.fileno(), 0)  # that the other end is closed is told always
+        return bool(poll.poll(0))
+    except (OSError, ValueError):  # no file, as in tests; or closed
+        return False
+
+
 def main() -> None:
     """Run the command, and end the process with its exit status."""
     try:
@@ -95,12 +125,14 @@ def main() -> None:
     except ReelseekError as exc:
         if os.environ.get(DEBUG, "") not in ("", "0"):
             raise
-        print(f"error: {' '.join(str(exc).split())}", file=sys.stderr)
+        from reelseek.native._printable import printable
+
+        print(f"error: {printable(' '.join(str(exc).split()))}", file=sys.stderr)
         sys.exit(1)
     except OSError as exc:
-        if exc.errno not in (errno.ENOSPC, errno.EPIPE):
+        if exc.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EPIPE):
             raise
-        if exc.errno == errno.ENOSPC:
+        if exc.errno != errno.EPIPE:
             print(f"error: the output can't be written: {exc}", file=sys.stderr)
         # The reader of a pipe (`| head`) has what it wanted; Python's last flush must not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +20,12 @@ if TYPE_CHECKING:
 
 PLAN_SCHEMA = "reelseek.reencode.plan/1"
 PLAN_PANEL = "With --plan"
+MIN_PSNR = 30.0
+"""dB; what ``reelseek.care.reencode.MIN_PSNR_DB`` is, which takes long to import."""
+OF_PLAN = ("frames", "reads", "chart")
+OF_ENCODER = ("codec", "gop", "crf", "preset", "pix_fmt", "b_frames", "depth_maps", "min_psnr")
+OF_WRITING = ("copy", "restamp", "follow_links", *(one.name for one in dataclasses.fields(Where)))
+"""Options by what they are for."""
 LINES_SHOWN = 20
 """Failures and notes that are shown, of each."""
 
@@ -34,6 +42,7 @@ class CodecName(str, Enum):
 def reencode(
     dataset: Annotated[Path, typer.Argument(help="The folder of a LeRobot or GR00T dataset.")],
     where: Where,
+    context: typer.Context,
     out: Annotated[
         Path | None, typer.Argument(help="The new dataset's folder; not needed with --plan.")
     ] = None,
@@ -65,9 +74,16 @@ def reencode(
         bool, typer.Option("--copy", help="Keep the coded frames; write new containers only: "
                            "index first, frame i at i/fps, from 0.")
     ] = False,
+    restamp: Annotated[
+        bool, typer.Option("--restamp", help="Put every episode's frame i at i/fps of info.json, "
+                           "whatever its time was.")
+    ] = False,
+    depth_maps: Annotated[
+        bool, typer.Option("--depth-maps", help="Encode depth maps too, whose values then change.")
+    ] = False,
     min_psnr: Annotated[
         float, typer.Option(help="The least PSNR of a video in dB; 10 less for a single frame.")
-    ] = 30.0,
+    ] = MIN_PSNR,
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Follow links out of the dataset, as into a "
                            "hub's cache.")
@@ -101,18 +117,24 @@ def reencode(
     Exit status 0 where all is done, 1 where a video can't be made or is below the floor.
     """
     if plan:
-        _plan(dataset, out, frames, reads, chart, as_json)
+        _refuse(context, (*OF_ENCODER, *OF_WRITING), "is for the command that --plan ends with")
+        _plan(dataset, out, _asked_size(size), frames, reads, chart, as_json)
         return
+    _refuse(context, OF_PLAN, "is for --plan")
     if out is None:
         raise typer.BadParameter("give the new dataset's folder, or --plan")
+    if copy:
+        _refuse(
+            context, (*OF_ENCODER, "size"), "changes nothing with --copy, which encodes nothing"
+        )
     encoding = None if copy else _encoding(codec.value, gop, crf, preset, pix_fmt, size, b_frames)
     from reelseek.care.reencode import reencode_dataset
     from reelseek.cli._console import counted_bar, show, show_json
 
     with counted_bar("copying" if copy else "encoding") as tell:
         report = reencode_dataset(
-            dataset, out, encoding, min_psnr_db=min_psnr, follow_links=follow_links,
-            executor=where.make(), tell=tell,
+            dataset, out, encoding, restamp=restamp, depth_maps=depth_maps, min_psnr_db=min_psnr,
+            follow_links=follow_links, executor=where.make(), tell=tell,
         )  # fmt: skip
     if as_json:
         show_json(report.document())
@@ -120,6 +142,21 @@ def reencode(
         show(*_rendered(report))
     if report.failures:
         raise typer.Exit(1)
+
+
+def _refuse(context: typer.Context, names: Iterable[str], why: str) -> None:
+    """A usage error where one of these options was given."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(f"--{name.replace('_', '-')} {why}")
+
+
+def _asked_size(text: str) -> tuple[int, int] | None:
+    try:
+        return _size(text)
+    except ValueError as exc:
+        raise typer.BadParameter(str(exc)) from exc
 
 
 def _encoding(
@@ -147,10 +184,12 @@ def _size(text: str) -> tuple[int, int] | None:
 def _rendered(report: ReencodeReport) -> Iterator[Any]:
     from rich.text import Text
 
+    from reelseek.native._printable import printable
+
     if report.files:
         yield _table(report)
-        yield Text(_proof_line(report))
-    yield summary_line(report.job)
+        yield Text(printable(_proof_line(report)))
+    yield Text(printable(summary_line(report.job).plain))
     notes = [(file.key, file.note) for file in report.files if file.note]
     yield from _lines("note", notes, "yellow")
     failures = [(failure.key, failure.message) for failure in report.failures]
@@ -159,7 +198,7 @@ def _rendered(report: ReencodeReport) -> Iterator[Any]:
         text = f"unfinished: {len(failures)} of {len(failures) + len(report.files)} videos failed; "
         yield Text(text + "mend them and run the same command again", style="bold red")
     else:
-        yield Text(f"written: {report.out}", style="bold green")
+        yield Text(printable(f"written: {report.out}"), style="bold green")
 
 
 def _table(report: ReencodeReport) -> Any:
@@ -203,38 +242,64 @@ def _proof_line(report: ReencodeReport) -> str:
 def _lines(label: str, found: Sequence[tuple[str, str]], style: str) -> Iterator[Any]:
     from rich.text import Text
 
+    from reelseek.native._printable import printable
+
     for key, message in found[:LINES_SHOWN]:
         text = message if key in message else f"{key}: {message}"
-        yield Text(f"{label} {text}", style=style)
+        yield Text(printable(f"{label} {text}"), style=style)
     if len(found) > LINES_SHOWN:
         yield Text(f"{label} and {len(found) - LINES_SHOWN} more", style=style)
 
 
 def _plan(
-    dataset: Path, out: Path | None, frames: int, reads: int, chart: Path, as_json: bool
-) -> None:
+    dataset: Path, out: Path | None, size: tuple[int, int] | None, frames: int, reads: int,
+    chart: Path, as_json: bool,
+) -> None:  # fmt: skip
     from reelseek.care.reencode import plan_encodings
     from reelseek.care.reencode._plan import balanced
     from reelseek.cli._console import counted_bar, show, show_json, show_whole
+    from reelseek.native._printable import printable_command
 
+    _check_folder(chart)
+    encodings = _to_measure(size)
     with counted_bar("measuring") as tell:
-        measured = plan_encodings(dataset, num_frames=frames, num_reads=reads, tell=tell)
+        measured = plan_encodings(dataset, encodings, num_frames=frames, num_reads=reads, tell=tell)
     best = balanced(measured)
     assert best.encoding is not None
-    name = str(out) if out is not None else f"{dataset.absolute().name}_fast"
-    command = shlex.join(["reelseek", "reencode", str(dataset), name])
+    root = os.path.abspath(dataset)
+    command = shlex.join(["reelseek", "reencode", str(dataset), str(out or f"{root}_fast")])
     command += f" {best.encoding.command_options()}"
     if as_json:
         show_json({
-            "schema": PLAN_SCHEMA, "root": str(dataset.absolute()), "command": command,
+            "schema": PLAN_SCHEMA, "root": root, "command": command,
             "measured": [one.document() for one in measured],
         })  # fmt: skip
     else:
         show(*_plan_rendered(dataset, measured, best))
         from rich.text import Text
 
-        show_whole(Text(command, style="bold"))
+        show_whole(Text(printable_command(command), style="bold"))
     _draw(dataset, measured, chart)
+
+
+def _to_measure(size: tuple[int, int] | None) -> Sequence[Encoding]:
+    """The encodings to measure, of pictures of one size; a usage error where none takes it."""
+    from reelseek.care.reencode import DEFAULT_ENCODINGS
+
+    try:
+        return [dataclasses.replace(one, size=size) for one in DEFAULT_ENCODINGS]
+    except ValueError as exc:
+        raise typer.BadParameter(str(exc)) from exc
+
+
+def _check_folder(chart: Path) -> None:
+    """A usage error where the chart can't be written: better now than after minutes of work."""
+    try:
+        chart.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise typer.BadParameter(f"{chart.parent} can't be made: {exc.strerror}") from exc
+    if not os.access(chart.parent, os.W_OK) or chart.is_dir():
+        raise typer.BadParameter(f"{chart} can't be written")
 
 
 def _plan_rendered(dataset: Path, measured: Sequence[Measured], best: Measured) -> Iterator[Any]:
@@ -244,7 +309,7 @@ def _plan_rendered(dataset: Path, measured: Sequence[Measured], best: Measured) 
     from reelseek.cli._console import new_table
 
     yield Text(
-        f"{dataset.absolute().name}: {measured[0].num_frames} of its frames, encoded each way",
+        f"{_name(dataset)}: {measured[0].num_frames} of its frames, encoded each way",
         style="bold",
     )
     table = new_table()
@@ -269,6 +334,13 @@ def _plan_rendered(dataset: Path, measured: Sequence[Measured], best: Measured) 
     )
 
 
+def _name(dataset: Path) -> str:
+    """A dataset's name, to be shown."""
+    from reelseek.native._printable import printable
+
+    return printable(Path(os.path.abspath(dataset)).name)
+
+
 def _cells(one: Measured) -> tuple[str, str, str]:
     if one.psnr_db is None or one.ssim is None or one.encode_frames_per_second is None:
         return "", "", ""
@@ -280,13 +352,13 @@ def _draw(dataset: Path, measured: Sequence[Measured], chart: Path) -> None:
     from reelseek.bench._environment import cpu_model
     from reelseek.care.reencode._chart import plan_chart
     from reelseek.errors import DependencyError
+    from reelseek.native._printable import printable
 
-    title = f"{dataset.absolute().name}: {measured[0].num_frames} frames, encoded each way"
+    title = f"{_name(dataset)}: {measured[0].num_frames} frames, encoded each way"
     footer = f"{cpu_model()}, one thread; points: medians, whiskers: quartiles; dB: PSNR"
-    chart.parent.mkdir(parents=True, exist_ok=True)
     try:
         plan_chart(measured, title, footer, chart)
     except DependencyError as exc:
-        print(f"no chart: {exc}", file=sys.stderr)
+        print(printable(f"no chart: {exc}"), file=sys.stderr)
     else:
-        print(f"written: {chart}", file=sys.stderr)
+        print(printable(f"written: {chart}"), file=sys.stderr)

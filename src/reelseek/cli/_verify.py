@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from reelseek.care.verify import Finding, VerifyReport
 
-SCHEMA = "reelseek.verify/1"
-LEVELS = ("quick", "decode")
 EXAMPLES = 3
 """Places that a row of several findings names."""
 STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
@@ -43,7 +41,7 @@ def verify(
         bool, typer.Option("--fresh", help="Look into all files again, unchanged ones too.")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help=f"Print one JSON document ({SCHEMA}).")
+        bool, typer.Option("--json", help="Print one JSON document (reelseek.verify/1).")
     ] = False,
 ) -> None:
     """Find what is wrong with a dataset: files, frame counts, times, pictures, columns, meta.
@@ -54,7 +52,7 @@ def verify(
 
     Exit status 0 where nothing is an error (with --strict: or a warning), else 1.
     """
-    from reelseek.care.verify import Severity, verify_dataset
+    from reelseek.care.verify import LEVELS, Severity, verify_dataset
     from reelseek.cli._console import counted_bar, show, show_json
 
     if level not in LEVELS:

@@ -83,12 +83,16 @@ def read_bytes(path: Path, most: int, folder: str = "meta") -> bytes:
     try:
         return path.read_bytes()
     except OSError as exc:
-        raise DatasetNotFoundError(
-            "the file can't be read",
-            remedy="Check its permissions, and that the disk or NAS is mounted",
-            path=path,
-            detail=exc.strerror or "",
-        ) from exc
+        raise _unreadable(path, exc) from exc
+
+
+def _unreadable(path: Path, exc: OSError) -> DatasetNotFoundError:
+    return DatasetNotFoundError(
+        "the file can't be read",
+        remedy="Check its permissions, and that the disk or NAS is mounted",
+        path=path,
+        detail=exc.strerror or "",
+    )
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -111,9 +115,31 @@ def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
             yield _object(path, line, f"line {number}")
 
 
-def _text(path: Path) -> str:
+def check_json_lines(path: Path) -> None:
+    """Read a file of one object on each line without keeping it: it may be of any size.
+
+    Raises:
+        DatasetNotFoundError: There is no such file, or it can't be read.
+        DatasetFormatError: A line is no JSON object, or longer than files are read.
+    """
+    check_is_file(path)
     try:
-        return read_bytes(path, MAX_JSON_BYTES).decode("utf-8-sig")
+        with path.open("rb") as file:
+            for number, line in enumerate(iter(lambda: file.readline(MAX_JSON_BYTES), b""), 1):
+                text = _decoded(line, path)
+                if text.strip():
+                    _object(path, text, f"line {number}")
+    except OSError as exc:
+        raise _unreadable(path, exc) from exc
+
+
+def _text(path: Path) -> str:
+    return _decoded(read_bytes(path, MAX_JSON_BYTES), path)
+
+
+def _decoded(data: bytes, path: Path) -> str:
+    try:
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
         raise DatasetFormatError(
             "not text", remedy="Copy the file again from its source", path=path, detail=str(exc)

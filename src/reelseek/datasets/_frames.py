@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import functools
 from collections.abc import Sequence
@@ -51,6 +52,10 @@ class FrameRequest:
         return slack
 
 
+NOT_YET: NDArray[np.int64] = np.empty(0, np.int64)
+"""Stands for the frames of an episode that was read from once."""
+
+
 class KnownFrames:
     """Frame numbers of whole episodes, worked out once for each open video.
 
@@ -68,32 +73,18 @@ class KnownFrames:
         episodes = self._of_video.get(video)
         if episodes is None:
             episodes = self._of_video[video] = {}
-            if self._are_rows(video, request):  # a first read shouldn't pay for later ones
-                return request.rows
         if request.episode not in episodes:
-            episodes[request.episode] = self._whole_episode(video, request, key)
+            episodes[request.episode] = NOT_YET
+            # A first read shouldn't pay for later ones.
+            numbers = numbers_at_a_glance(video, request, self._tolerance)
+            if numbers is not None:
+                return numbers
         known = episodes[request.episode]
+        if known is NOT_YET:
+            known = episodes[request.episode] = self._whole_episode(video, request, key)
         if known is not None:
             return known[request.rows]
         return frame_numbers(video, request, self._tolerance, key)
-
-    def _are_rows(self, video: Video, request: FrameRequest) -> bool:
-        """True where ``frame_numbers`` would give the rows, as a look at these frames alone shows.
-
-        So it is in a file of one episode that starts at time 0, with a frame for each row.
-        """
-        span = request.span
-        if not span.is_whole_file or span.from_seconds != 0 or span.to_seconds is not None:
-            return False
-        if len(video) != request.length:
-            return False
-        frames = [0, *request.rows.tolist()]
-        seconds, wanted = video.table.seconds_at(frames), request.times[frames].tolist()
-        start, own_start = seconds[0], wanted[0]
-        return start >= 0 and all(
-            abs(second - start - (time - own_start)) <= self._tolerance
-            for second, time in zip(seconds, wanted, strict=True)
-        )
 
     def _whole_episode(
         self, video: Video, request: FrameRequest, key: str
@@ -165,6 +156,56 @@ def plan_reads(
     return pixels, [functools.partial(read, path, places) for path, places in files.items()]
 
 
+def numbers_at_a_glance(
+    video: Video, request: FrameRequest, tolerance_seconds: float
+) -> NDArray[np.int64] | None:
+    """What ``frame_numbers`` gives, where a look at these frames alone shows it; else None.
+
+    So it is where the episode has a frame for each row, and is alone in its file, from time 0 on,
+    or between two times of it.
+    """
+    span, length = request.span, request.length
+    if not span.is_whole_file:
+        return _numbers_between(video, request, tolerance_seconds)
+    if span.from_seconds != 0 or span.to_seconds is not None or len(video) != length:
+        return None
+    frames = [0, *request.rows.tolist()]
+    seconds, times = video.table.seconds_at(frames), request.times[frames].tolist()
+    start, own_start = seconds[0], times[0]
+    if start >= 0 and _are_near(seconds, times, start, own_start, tolerance_seconds):
+        return request.rows
+    return None
+
+
+def _numbers_between(
+    video: Video, request: FrameRequest, tolerance_seconds: float
+) -> NDArray[np.int64] | None:
+    start, end = request.span.from_seconds, request.span.to_seconds
+    if end is None or not video.has_unique_pts:
+        return None
+    pts = video.pts_seconds
+    after = min(max(bisect.bisect_left(pts, start), 1), len(pts) - 1)
+    if after < 1:
+        return None
+    first = after - 1 if start - pts[after - 1] <= pts[after] - start else after
+    if bisect.bisect_left(pts, end - 0.5 / request.fps) - first != request.length:
+        return None
+    numbers: NDArray[np.int64] = first + request.rows
+    seconds, times = pts[numbers].tolist(), request.times[request.rows].tolist()
+    own_start = float(request.times[0])
+    return numbers if _are_near(seconds, times, start, own_start, tolerance_seconds) else None
+
+
+def _are_near(
+    seconds: list[float], times: list[float], start: float, own_start: float, tolerance: float
+) -> bool:
+    """True where times from one start are as far from it as times from another."""
+    return all(
+        abs(second - start - (time - own_start)) <= tolerance
+        for second, time in zip(seconds, times, strict=True)
+    )
+
+
 def frame_numbers(
     video: Video, request: FrameRequest, tolerance_seconds: float, key: str
 ) -> NDArray[np.int64]:
@@ -174,7 +215,7 @@ def frame_numbers(
     at (GR00T's starts at the second frame); otherwise the frame nearest to the row's time. Either
     way the times have to agree within the tolerance.
     """
-    if not video.table.has_unique_pts:
+    if not video.has_unique_pts:
         return _counted(video, request, key)
     start, seconds = request.span.from_seconds, request.times[request.rows].astype(np.float64)
     first = int(video.indices_nearest(start)[0])

@@ -40,6 +40,7 @@ class LayoutV3:
         self._columns, tasks = _read_episodes(root / "meta" / "episodes", cameras)
         self.episodes = Episodes(self._columns["episode_index"], self._columns["length"], tasks)
         self._first_row = _first_rows(self._columns)
+        self._videos: dict[tuple[str, int, int], Path] = {}
 
     def rows_of(self, position: int) -> RowSpan:
         """Where the rows of the episode at this place are."""
@@ -62,14 +63,16 @@ class LayoutV3:
                 remedy="Leave it out with `cameras=`, or copy the meta folder again",
                 path=self._root,
             )
-        path = fill_template(
-            self._root,
-            self._info.video_path,
-            self._source,
-            video_key=camera,
-            chunk_index=int(self._columns[f"videos/{camera}/chunk_index"][position]),
-            file_index=int(self._columns[f"videos/{camera}/file_index"][position]),
+        chunk, file = (
+            int(self._columns[f"videos/{camera}/{name}"][position]) for name in VIDEO_COUNTS
         )
+        path = self._videos.get((camera, chunk, file))
+        if path is None:
+            path = fill_template(
+                self._root, self._info.video_path, self._source, video_key=camera,
+                chunk_index=chunk, file_index=file,
+            )  # fmt: skip
+            self._videos[camera, chunk, file] = path
         start = float(self._columns[f"videos/{camera}/from_timestamp"][position])
         ends = self._columns.get(f"videos/{camera}/to_timestamp")
         end = None if ends is None else float(ends[position])

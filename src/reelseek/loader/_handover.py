@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 
@@ -42,7 +41,9 @@ class Handover:
 
     def pin_memory(self) -> Any:
         """The batch in page-locked memory; PyTorch's pinning thread calls it."""
-        return _mapped(self.batch(), torch.Tensor, torch.Tensor.pin_memory)
+        from torch.utils.data._utils.pin_memory import pin_memory
+
+        return pin_memory(self.batch())
 
 
 def handed_over(batch: Any) -> Handover:
@@ -65,8 +66,7 @@ def _by_value(tensor: torch.Tensor) -> torch.Tensor | _Value:
     )
     if not is_plain or tensor.nbytes > MOST_BYTES_BY_VALUE:
         return tensor
-    # A copy: a view's pickle would be in its own order, which torch can't take back.
-    return _Value(np.ascontiguousarray(tensor.numpy()).reshape(tensor.shape))
+    return _Value(tensor.numpy())
 
 
 _NUMPY_HAS = frozenset(

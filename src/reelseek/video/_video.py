@@ -240,8 +240,13 @@ class Video:
         """(N,) when each frame appears, in seconds; NaN where the file has no timestamps."""
         return self.table.pts_seconds()
 
+    @functools.cached_property
+    def has_unique_pts(self) -> bool:
+        """True where a timestamp tells one frame from all others."""
+        return self.table.has_unique_pts
+
     def _clock(self) -> NDArray[np.float64]:
-        if not self.table.has_unique_pts:
+        if not self.has_unique_pts:
             raise TimeRangeError(
                 "the file gives its frames no times of their own",
                 remedy="Read its frames by number",

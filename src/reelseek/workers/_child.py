@@ -41,7 +41,10 @@ def receive(stream: IO[bytes]) -> Any:
     head = stream.read(LENGTH.size)
     if len(head) < LENGTH.size:
         raise EOFError
-    data = stream.read(LENGTH.unpack(head)[0])
+    (length,) = LENGTH.unpack(head)
+    data = stream.read(length)
+    if len(data) < length:  # killed while it wrote
+        raise EOFError
     return pickle.loads(data)  # noqa: S301 - from our own child or parent
 
 

@@ -90,13 +90,13 @@ class WorkerPool:
                 try:
                     value = worker.call(self._function, *self._calls[position])
                     self._put(Answer(position, value))
-                except (EOFError, OSError):
+                except EOFError:
                     death = self._ended(worker)
                     worker = None
                     self._put(Answer(position, None, death))
         except queue.Empty:
             pass
-        except OSError as exc:  # no process can be started
+        except Exception as exc:  # noqa: BLE001 - as that no process can be started: is raised by ``answers``
             self._put(exc)
         finally:
             if worker is not None:

@@ -41,12 +41,15 @@ class Worker:
         """What a function returns, named by "module:name".
 
         Raises:
-            EOFError, OSError: The process has ended, as it does where the function raises.
+            EOFError: The process has ended, as it does where the function raises.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        _child.send(self._process.stdin, (function, arguments))
-        return _child.receive(self._process.stdout)
+        try:
+            _child.send(self._process.stdin, (function, arguments))
+            return _child.receive(self._process.stdout)
+        except OSError as exc:  # a BrokenPipeError would be taken for the command's own output
+            raise EOFError("the process has ended") from exc
 
     def kill(self) -> None:
         """End it now, whatever it does."""

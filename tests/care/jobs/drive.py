@@ -20,12 +20,18 @@ from reelseek.care.jobs import (
 
 
 def job_of(
-    folder: Path, *keys: str, function: str = "misbehave", stamp: str = "a", **arguments: Any
+    folder: Path,
+    *keys: str,
+    function: str = "misbehave",
+    stamp: str = "a",
+    needs: tuple[str, ...] = (),
+    **arguments: Any,
 ) -> Job:
     """A job of one of the toys, whose keys note their calls in the folder's log."""
     items = tuple(Item(key, len(keys) - number, stamp) for number, key in enumerate(keys))
     arguments = {"log": str(folder / "log"), **arguments}
-    return Job("toy", f"tests.care.jobs.toys:{function}", arguments, items, folder / "jobs")
+    function = f"tests.care.jobs.toys:{function}"
+    return Job("toy", function, arguments, items, folder / "jobs", tuple(needs))
 
 
 def executor_of(name: str, ray_address: str = "", **options: Any) -> Executor:
@@ -45,7 +51,8 @@ def _say(text: str) -> None:
 def main() -> None:
     name, ray_address, folder, arguments, *keys = sys.argv[1:]
     values = json.loads(arguments)
-    options = {name: values.pop(name) for name in ("partition", "setup", "tasks") if name in values}
+    ours = ("cpus", "partition", "setup", "tasks")
+    options = {name: values.pop(name) for name in ours if name in values}
     job = job_of(Path(folder), *keys, **values)
     for outcome in run_job(job, executor_of(name, ray_address, **options)):
         print(json.dumps(dataclasses.asdict(outcome)), flush=True)

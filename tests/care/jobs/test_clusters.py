@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -12,11 +13,15 @@ from typing import Any
 
 import pytest
 
+from reelseek.care.jobs import LocalExecutor, run_job
+from tests.care.jobs.drive import job_of
 from tests.clusters import needs_submitit
+from tests.workers.test_pool import wait_until
 
 GOOD = [f"good_{number}" for number in range(6)]
 Drive = Callable[..., "subprocess.Popen[str]"]
 clusters_only = pytest.mark.parametrize("drive", ["slurm", "ray"], indirect=True)
+ray_only = pytest.mark.parametrize("drive", ["ray"], indirect=True)
 slurm_only = pytest.mark.parametrize("drive", ["slurm"], indirect=True)
 
 
@@ -99,6 +104,65 @@ def test_interrupted_driver_ends_its_tasks(drive: Drive) -> None:
     assert sorted(outcomes) == GOOD
 
 
+@slurm_only
+def test_tasks_of_a_killed_driver_are_ended_by_a_run_that_works_elsewhere(
+    drive: Drive, tmp_path: Path
+) -> None:
+    driver = drive(*GOOD, seconds=3.0)
+    wait_until((tmp_path / "a folder" / "log").exists)
+    driver.kill()
+    driver.communicate()
+    folder = tmp_path / "a folder"
+    job = job_of(folder, *GOOD, seconds=3.0)
+    assert any(folder.rglob("at-slurm"))
+    run = run_job(job, LocalExecutor(2))
+    next(run)
+    run.close()
+    names = ["squeue", "--noheader", "--states=PENDING,RUNNING", "--format=%j"]
+    listed = subprocess.run(names, capture_output=True, text=True, check=True).stdout
+    assert "reelseek-toy-" not in listed
+    assert not any(folder.rglob("at-slurm"))
+
+
+@slurm_only
+def test_node_on_which_tasks_end_at_once_gets_no_more_of_them(drive: Drive) -> None:
+    spoilt = 'if [ "$SLURMD_NODENAME" = node1 ]; then echo no such mount >&2; exit 3; fi'
+    outcomes, errors = finished(drive(*GOOD, setup=[spoilt]))
+    assert {outcome["error"] for outcome in outcomes.values()} == {""}
+    assert "no such mount" in errors
+
+
+@clusters_only
+def test_machines_without_the_dataset_are_one_error_and_no_items_failures(
+    drive: Drive, tmp_path: Path
+) -> None:
+    driver = drive(*GOOD, needs=[str(tmp_path / "not mounted")])
+    output, errors = driver.communicate(timeout=60)
+    assert output == ""
+    last = errors.splitlines()[-1]
+    assert "the tasks end before they have begun with anything" in last
+    assert "not mounted: there is nothing of this folder on" in last
+
+
+@ray_only
+def test_death_of_the_process_that_talks_to_ray_is_told(drive: Drive) -> None:
+    driver = drive(*GOOD, seconds=2.0)
+    children = Path(f"/proc/{driver.pid}/task/{driver.pid}/children")
+    assert driver.stdout is not None
+    driver.stdout.readline()
+    (child,) = map(int, children.read_text().split())
+    os.kill(child, signal.SIGKILL)
+    _output, errors = driver.communicate(timeout=60)
+    assert driver.returncode == 1
+    assert "the process that talks to Ray ended" in errors.splitlines()[-1]
+
+
+@ray_only
+def test_ray_task_that_fits_on_no_node_is_refused(drive: Drive) -> None:
+    _output, errors = drive(*GOOD, cpus=9).communicate(timeout=60)
+    assert "tasks of 9 CPUs fit on no node" in errors and "Give --cpus 4 or less" in errors
+
+
 @clusters_only
 def test_item_at_which_a_task_is_killed_is_done_by_another(drive: Drive) -> None:
     outcomes, _errors = finished(drive("killsonce_1", *GOOD))
@@ -137,10 +201,11 @@ def test_slurm_job_that_is_refused_says_what_sbatch_says(drive: Drive) -> None:
 
 
 @slurm_only
+@pytest.mark.parametrize("cpus", [1, 4])  # on one node, or on all of them
 def test_slurm_tasks_that_cannot_start_are_one_error_with_the_end_of_their_log(
-    drive: Drive,
+    drive: Drive, cpus: int
 ) -> None:
-    driver = drive(*GOOD, setup=["echo no such module >&2", "exit 3"])
+    driver = drive(*GOOD, setup=["echo no such module >&2", "exit 3"], cpus=cpus)
     _output, errors = driver.communicate(timeout=60)
     last = errors.splitlines()[-1]
     assert "the tasks end before they have begun with anything" in last

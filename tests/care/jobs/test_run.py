@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from reelseek.care.jobs import Job, LocalExecutor, Outcome, discard_job, run_job
+from reelseek.care.jobs import Item, Job, LocalExecutor, Outcome, discard_job, run_job
+from reelseek.care.jobs._held import held
 from reelseek.errors import ReelseekError
 from tests.care.jobs.drive import job_of
 
@@ -48,6 +51,22 @@ def test_changed_input_is_done_again(tmp_path: Path) -> None:
     assert calls(tmp_path) == ["good_1", "good_1"]
 
 
+def test_file_copied_again_with_its_times_has_another_stamp(tmp_path: Path) -> None:
+    file, copy = tmp_path / "a.mp4", tmp_path / "b.mp4"
+    file.write_bytes(b"bad")
+    copy.write_bytes(b"new")
+    os.utime(file, ns=(1, 1))
+    before = Item.of_file("a", file)
+    assert (before.num_bytes, Item.of_file("a", file)) == (3, before)
+    shutil.copyfile(copy, file)  # in place, as rsync --inplace does
+    os.utime(file, ns=(1, 1))
+    in_place = Item.of_file("a", file)
+    os.utime(copy, ns=(1, 1))
+    copy.rename(file)
+    assert len({before.stamp, in_place.stamp, Item.of_file("a", file).stamp}) == 3
+    assert Item.of_file("a", tmp_path / "c.mp4") == Item("a", 0)
+
+
 def test_discarded_job_is_done_again_and_leaves_no_folder(tmp_path: Path) -> None:
     job = job_of(tmp_path, "good_1")
     outcomes(job)
@@ -55,6 +74,70 @@ def test_discarded_job_is_done_again_and_leaves_no_folder(tmp_path: Path) -> Non
     assert not (tmp_path / "jobs").exists()
     outcomes(job)
     assert calls(tmp_path) == ["good_1", "good_1"]
+
+
+def test_job_that_is_not_kept_goes_at_its_end_where_nothing_failed(tmp_path: Path) -> None:
+    for key, is_left in (("refuses_1", True), ("good_1", False)):
+        list(run_job(job_of(tmp_path / key, key), LocalExecutor(1), keep=False))
+        assert (tmp_path / key / "jobs").exists() == is_left
+
+
+def test_job_at_work_is_not_discarded(tmp_path: Path) -> None:
+    job = job_of(tmp_path, "good_1", "good_2")
+    run = run_job(job, LocalExecutor(1))
+    next(run)
+    with pytest.raises(ReelseekError, match="another run of this job is at work"):
+        discard_job(job)
+    assert len(list(run)) == 1
+    assert {outcome.attempts for outcome in outcomes(job).values()} == {0}
+
+
+def test_job_that_is_begun_while_it_is_discarded_begins_anew_and_stays(tmp_path: Path) -> None:
+    job = job_of(tmp_path, "good_1")
+    outcomes(job)
+    with held(job) as folder:
+        folder.forget()
+        run = run_job(job, LocalExecutor(1))
+        assert next(run).attempts == 1
+    with pytest.raises(ReelseekError, match="another run of this job is at work"):
+        discard_job(job)
+    run.close()
+    assert outcomes(job)["good_1"].attempts == 0
+
+
+@pytest.mark.parametrize("discards", [False, True])
+def test_array_that_a_killed_driver_left_is_cancelled_until_scancel_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, discards: bool
+) -> None:
+    job = job_of(tmp_path, "good_1")
+    outcomes(job)
+    (folder,) = job.folder.iterdir()
+    note = folder / "runs" / "0123abcd" / "at-slurm"
+    note.parent.mkdir(parents=True)
+    note.touch()
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for status in (1, 0):
+        scancel = tmp_path / "scancel"
+        scancel.write_text(f'#!/bin/sh\necho "$@" >> "{tmp_path}/asked"\nexit {status}\n')
+        scancel.chmod(0o755)
+        if discards:
+            discard_job(job)
+        else:
+            outcomes(job)
+        assert note.exists() == (status == 1)
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked == ["--quiet --name=reelseek-toy-0123abcd"] * 2
+    assert job.folder.exists() != discards
+
+
+def test_full_disk_is_one_error_with_what_to_do(tmp_path: Path) -> None:
+    run = run_job(job_of(tmp_path, "good_1", "good_2"), LocalExecutor(1))
+    next(run)
+    (journal,) = (tmp_path / "jobs").rglob("*.jsonl")
+    journal.unlink()
+    journal.symlink_to("/dev/full")
+    with pytest.raises(ReelseekError, match=r"No space left on device.*Free some space or quota"):
+        list(run)
 
 
 def test_item_whose_worker_dies_is_tried_three_times_and_takes_nothing_else_along(

@@ -16,6 +16,7 @@ POINTS: dict[str, tuple[Any, str, int]] = {
     "between files": (_dataset._Run, "_take", 2),
     "before the rename": (_partial.Partial, "publish", 1),
     "after the rename": (_partial.Partial, "_delete", 1),
+    "deleting what isn't needed any more": (_partial, "_remove", 5),
 }
 """What is called at a point, and at which call the run is killed. Frames are asked for three times
 to estimate the size, then twice for each video: to encode it and to check it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -16,12 +17,17 @@ import pyarrow.parquet as pq
 import pytest
 
 import reelseek
-from reelseek.care.reencode import Encoding, reencode_dataset
+from reelseek.care.reencode import Encoding, _sample, reencode_dataset
+from reelseek.care.reencode._dataset import _Run
+from reelseek.care.reencode._meta import write_json
+from reelseek.care.reencode._partial import Partial, check_room
 from reelseek.care.verify import verify_dataset
 from reelseek.errors import (
+    DatasetError,
     DatasetNotFoundError,
     OutputError,
     QualityError,
+    ReelseekError,
     UnsafePathError,
 )
 from tests.care.reencode.conftest import AV1, INDEX, KINDS, Inline, contents
@@ -129,6 +135,30 @@ def test_times_of_episodes_are_made_exact(tmp_path: Path, inline: Inline) -> Non
     assert new.drop_columns([column]).equals(old.drop_columns([column]))
 
 
+def test_video_whose_episodes_were_mended_in_meta_is_done_again(
+    tmp_path: Path, inline: Inline
+) -> None:
+    root = makers.make_v30(tmp_path / "in")
+    path, column = makers.v3_episodes(root), f"videos/{TOP}/from_timestamp"
+
+    def with_starts(*starts: float) -> None:
+        makers.change_rows(path, lambda table: makers.with_column(table, column, starts))
+
+    with_starts(0.0, 0.6, 0.0)
+    broken = makers.v3_video(root, WRIST, 0)
+    whole = broken.read_bytes()
+    makers.as_lfs_pointer(broken)
+    reencode_dataset(root, tmp_path / "out", H264, executor=inline)
+    with_starts(0.0, 0.7, 0.0)
+    broken.write_bytes(whole)
+    inline.keys.clear()
+    reencode_dataset(root, tmp_path / "out", H264, executor=inline)
+    mended = makers.v3_video(root, TOP, 0)
+    assert set(inline.keys) == {str(video.relative_to(root)) for video in (broken, mended)}
+    new = pq.read_table(makers.v3_episodes(tmp_path / "out"), partitioning=None)
+    assert new[column].to_pylist() == [0.0, 0.7, 0.0]
+
+
 def test_same_input_gives_the_same_bytes(
     sources: dict[str, Path], encoded: dict[str, Path], tmp_path: Path, inline: Inline
 ) -> None:
@@ -168,6 +198,21 @@ def test_copy_keeps_coded_frames_and_mends_the_container(tmp_path: Path, inline:
     }
 
 
+@pytest.mark.parametrize("kind", ["v2.1", "v3.0"])
+@pytest.mark.parametrize("encoding", [H264, None], ids=["encoded", "copied"])
+def test_restamped_dataset_has_its_rows_times(
+    kind: str, encoding: Encoding | None, tmp_path: Path, inline: Inline
+) -> None:
+    root = KINDS[kind](tmp_path / "in")
+    makers.change_info(root, lambda info: info.update(fps=12))
+    report = reencode_dataset(root, tmp_path / "out", encoding, restamp=True, executor=inline)
+    assert report.restamp and not report.failures
+    for path in videos_of(tmp_path / "out"):
+        with reelseek.open_video(path) as video:
+            assert video.pts_seconds == pytest.approx(np.arange(len(video)) / 12)
+    assert json.loads((tmp_path / "out/meta/reelseek/reencode.json").read_text())["restamp"]
+
+
 @pytest.mark.parametrize("out", ["in", "in/out", "."])
 def test_dataset_is_never_written_in_place(out: str, tmp_path: Path) -> None:
     root = makers.make_gr00t(tmp_path / "in")
@@ -189,6 +234,18 @@ def test_full_disk_is_refused_before_the_work(
     with pytest.raises(OutputError, match=r"the disk has 1,000 bytes left, and .* takes about"):
         reencode_dataset(sources["gr00t"], tmp_path / "out", AV1)
     assert not videos_of(tmp_path)
+
+
+def test_estimate_may_be_twice_too_high(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=1000))
+    check_room(tmp_path, 2000)
+    with pytest.raises(OutputError, match=r"takes about 2,001 more"):
+        check_room(tmp_path, 2001)
+
+
+def test_few_frames_are_no_measure_of_a_long_gops_key_frames() -> None:
+    seen = _sample._Seen(num_keys=1, key_bytes=1000, num_others=47, other_bytes=4700)
+    assert seen.estimate(480, num_keys=4) == 4 * 1000 + 476 * 100 + 480 * _sample.BYTES_OF_TABLES
 
 
 def test_video_below_the_floor_is_an_error_that_says_what_to_do(
@@ -276,10 +333,109 @@ def test_what_a_former_run_left_does_not_get_into_the_dataset(
     root = makers.make_gr00t(tmp_path / "in")
     for name in ("dataset/meta/stray.json", "work/0123.mp4", "dataset/data/x/.tmp"):
         makers.write_json(tmp_path / "out.partial" / name, {})
+    (tmp_path / "out.partial/lock").touch()
     reencode_dataset(root, tmp_path / "out", H264, executor=inline)
     assert {path.name for path in (tmp_path / "out").rglob("*")}.isdisjoint(
         {"stray.json", "0123.mp4", ".tmp"}
     )
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["notes.txt", "work/thesis.tex", "dataset/meta/info.json", "README.txt", "settings.json"],
+)
+def test_folder_of_somebody_else_is_left_alone(name: str, tmp_path: Path) -> None:
+    root = makers.make_gr00t(tmp_path / "in")
+    makers.write_json(tmp_path / "out.partial" / name, {})
+    with pytest.raises(OutputError, match="no unfinished copy of a dataset"):
+        reencode_dataset(root, tmp_path / "out", H264)
+    assert [path.name for path in (tmp_path / "out.partial").rglob("*") if path.is_file()] == [
+        name.rpartition("/")[2]
+    ]
+
+
+def test_what_another_run_is_writing_is_left_alone(tmp_path: Path, inline: Inline) -> None:
+    root = makers.make_gr00t(tmp_path / "in")
+    makers.as_lfs_pointer(makers.v2_video(root, TOP, 2))
+    reencode_dataset(root, tmp_path / "out", H264, executor=inline)
+    unfinished = tmp_path / "out.partial/work/0123.mp4"
+    unfinished.touch()
+    with pytest.raises(OutputError, match="begun otherwise"):
+        reencode_dataset(root, tmp_path / "out", AV1)
+    assert unfinished.exists()
+
+
+def test_report_of_another_command_is_not_returned(
+    sources: dict[str, Path], tmp_path: Path, inline: Inline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(Partial, "_delete", lambda _self: None)  # as if it were killed there
+        reencode_dataset(sources["gr00t"], out, H264, executor=inline)
+    with pytest.raises(OutputError, match="exists already"):
+        reencode_dataset(sources["gr00t"], out, None, executor=inline)
+    assert reencode_dataset(sources["gr00t"], out, H264).encoding == H264
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_file_that_replaced_a_proven_one_is_not_published(
+    sources: dict[str, Path], tmp_path: Path, inline: Inline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late_writer(run: _Run) -> None:
+        video = videos_of(run.partial.dataset)[0]
+        video.write_bytes(video.read_bytes()[:-1] + b"x")  # of the same size
+
+    monkeypatch.setattr(_Run, "_write_meta", late_writer)
+    with pytest.raises(ReelseekError, match="isn't there any more as it was"):
+        reencode_dataset(sources["gr00t"], tmp_path / "out", None, executor=inline)
+    assert not (tmp_path / "out").exists()
+
+
+def test_place_where_nothing_can_be_written_is_named(
+    sources: dict[str, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match=r"out\.partial: it can't be .* \(Not a directory\)"):
+        reencode_dataset(sources["gr00t"], tmp_path / "file/out", H264)
+
+
+def test_source_that_no_reader_takes_is_encoded_all_the_same(
+    tmp_path: Path, inline: Inline
+) -> None:
+    root = makers.make_gr00t(tmp_path / "in")
+    for video in videos_of(root):
+        video.write_bytes(clip_path("two_sizes.webm").read_bytes())
+    encoding = Encoding("h264", 2, preset="veryfast", size=(64, 64))
+    report = reencode_dataset(root, tmp_path / "out", encoding, executor=inline)
+    assert not report.failures and (tmp_path / "out").is_dir()
+    assert (report.seek_ms_before, report.seek_ms_after) == (None, None)
+
+
+def test_json_files_take_names_that_are_no_utf8(tmp_path: Path) -> None:
+    document = {"root": os.fsdecode(b"in\xff"), "task": "\u62ff\u8d77"}
+    write_json(tmp_path / "a.json", document, tmp_path)
+    assert json.loads((tmp_path / "a.json").read_bytes()) == document
+
+
+def test_remedy_for_the_best_crf_is_another_preset(
+    sources: dict[str, Path], tmp_path: Path, inline: Inline
+) -> None:
+    best = Encoding("h264", 12, 0, "ultrafast")
+    with pytest.raises(QualityError) as caught:
+        reencode_dataset(sources["gr00t"], tmp_path / "out", best, min_psnr_db=101, executor=inline)
+    assert "--crf" not in caught.value.remedy and "--min-psnr" in caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["is_depth_map", "video.is_depth_map"])
+def test_depth_maps_are_encoded_only_when_asked(name: str, tmp_path: Path, inline: Inline) -> None:
+    root = makers.make_v21(tmp_path / "in")
+    makers.change_info(root, lambda info: info["features"][TOP]["info"].update({name: True}))
+    with pytest.raises(DatasetError, match=f"{TOP} are depth maps"):
+        reencode_dataset(root, tmp_path / "out", H264)
+    reencode_dataset(root, tmp_path / "copied", None, executor=inline)
+    assert not reencode_dataset(
+        root, tmp_path / "out", H264, depth_maps=True, executor=inline
+    ).failures
 
 
 def test_odd_size_is_named_with_what_to_do(tmp_path: Path, inline: Inline) -> None:

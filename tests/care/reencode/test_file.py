@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import resource
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
 
 import reelseek
 from reelseek.care.reencode import Encoding
-from reelseek.care.reencode._clock import clock_of
+from reelseek.care.reencode._clock import KEPT, clock_of
 from reelseek.care.reencode._encoder import Output, write_video
-from reelseek.care.reencode._file import SPANS, copy_file, reencode_file
+from reelseek.care.reencode._faults import raise_if_of_disk
+from reelseek.care.reencode._file import SETTINGS, SPANS, TOKEN, copy_file, reencode_file
 from reelseek.care.reencode._prove import prove
-from reelseek.care.reencode._source import Colours, Source, decoded
+from reelseek.care.reencode._source import Colours, Source, _loss, decoded
 from reelseek.errors import (
     CorruptVideoError,
     DecodeError,
+    OutputError,
+    ReelseekError,
     UnsupportedVideoError,
     VideoLengthError,
 )
@@ -29,12 +35,23 @@ FAST = Encoding("h264", 12, preset="veryfast")
 
 
 def made(
-    clip: str, folder: Path, encoding: Encoding | None = FAST, spans: Any = ()
+    clip: str,
+    folder: Path,
+    encoding: Encoding | None = FAST,
+    spans: Any = (),
+    *,
+    restamp: bool = False,
+    num_rows: int = 0,
+    token: str = "ours",
 ) -> tuple[Path, dict[str, Any]]:
     """The path of a clip made anew, and the facts."""
     path = clip_path(clip)
-    (folder / SPANS).write_text(json.dumps({clip: spans}))
-    where: dict[str, Any] = {"root": str(path.parent), "partial": str(folder), "fps": 30.0}
+    (folder / SETTINGS).write_text(json.dumps({TOKEN: "ours"}))
+    (folder / SPANS).write_text(json.dumps({clip: (num_rows, spans)}))
+    where: dict[str, Any] = {
+        "root": str(path.parent), "partial": str(folder), "token": token, "fps": 30.0,
+        "restamp": restamp,
+    }  # fmt: skip
     if encoding is None:
         facts = copy_file(clip, **where)
     else:
@@ -84,8 +101,9 @@ def test_copy_without_an_edit_list_is_read_by_others(backend: str, tmp_path: Pat
     ("clip", "note"),
     [
         ("starts_late.mp4", "its first frame was at 1.500000 s: now at 0"),
-        ("dropped.mp4", "its frames aren't 30 a second throughout; their times are kept"),
-        ("ntsc.mp4", ""),
+        ("dropped.mp4", f"its frames aren't 30 a second throughout; {KEPT}"),
+        ("ntsc.mp4", f"it has 29.97003 frames a second, and info.json says 30; {KEPT}"),
+        ("b_frames.mp4", ""),
     ],
 )
 def test_times_are_i_over_fps_or_kept(clip: str, note: str, tmp_path: Path) -> None:
@@ -94,6 +112,33 @@ def test_times_are_i_over_fps_or_kept(clip: str, note: str, tmp_path: Path) -> N
     before = index_video(str(clip_path(clip))).pts_seconds()
     after = index_video(str(path)).pts_seconds()
     assert after == pytest.approx(before - before[0] * ("now at 0" in note), abs=1e-9)
+
+
+@pytest.mark.parametrize("encoding", [FAST, None], ids=["encoded", "copied"])
+@pytest.mark.parametrize("clip", ["ntsc.mp4", "dropped.mp4", "variable_rate.mp4"])
+def test_restamped_frame_is_at_its_number_over_fps(
+    clip: str, encoding: Encoding | None, tmp_path: Path
+) -> None:
+    table = index_video(str(clip_path(clip)))
+    path, facts = made(clip, tmp_path, encoding, restamp=True, num_rows=len(table))
+    after = index_video(str(path)).pts_seconds()
+    assert after == pytest.approx(np.arange(len(table)) / 30, abs=1e-9)
+    assert shown(path) == shown(clip_path(clip))
+    assert "s from i/30: now there" in facts["note"]
+
+
+def test_restamped_episodes_begin_after_the_rows_before_them(tmp_path: Path) -> None:
+    spans = [[0.0, 50], [50 / 30 + 0.3, 100]]  # the second isn't where a frame is
+    _path, facts = made("one_gop.mp4", tmp_path, FAST, spans, restamp=True, num_rows=150)
+    assert facts["spans"] == [(0.0, 50 / 30), (50 / 30, 5.0)]
+
+
+@pytest.mark.parametrize("encoding", [FAST, None], ids=["encoded", "copied"])
+def test_restamping_other_frames_than_rows_is_refused(
+    encoding: Encoding | None, tmp_path: Path
+) -> None:
+    with pytest.raises(VideoLengthError, match="has 150 frames, and its episodes 149 rows"):
+        made("one_gop.mp4", tmp_path, encoding, restamp=True, num_rows=149)
 
 
 @pytest.mark.parametrize("codec", ["av1", "h264", "hevc"])
@@ -156,10 +201,61 @@ def test_size_that_changes_on_the_way_is_refused_unless_one_is_chosen(tmp_path: 
     made("two_sizes.webm", tmp_path, Encoding("h264", 12, size=(64, 64)))
 
 
+def test_bits_that_are_not_kept_are_noted(tmp_path: Path) -> None:
+    _path, facts = made("ten_bit.mp4", tmp_path)
+    assert facts["note"] == "it was yuv420p10le: 10 bits a value, now 8"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lost"),
+    [
+        ("yuv444p", "yuv420p", "colours for more of the pixels than yuv420p has"),
+        ("bgr0", "yuv422p", "colours for more of the pixels than yuv422p has"),
+        ("yuva420p", "yuv420p", "transparency, now left out"),
+        ("rgb24", "yuv444p", ""),
+        ("yuv422p", "yuv444p", ""),
+        ("nv12", "yuv420p", ""),
+        ("gray", "yuv420p", ""),
+    ],
+)
+def test_colours_that_are_not_kept_are_noted(before: str, after: str, lost: str) -> None:
+    assert _loss(before, after) == (f"it was {before}: {lost}" if lost else "")
+
+
 def test_copy_that_would_change_numbers_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedVideoError, match="without --copy"):
         made("trimmed.mp4", tmp_path, None)
     assert not (tmp_path / "dataset").exists()
+
+
+@pytest.mark.parametrize("encoding", [FAST, None], ids=["encoded", "copied"])
+def test_video_made_for_a_former_copy_is_not_put_in_this_one(
+    encoding: Encoding | None, tmp_path: Path
+) -> None:
+    with pytest.raises(OutputError, match="is there no more"):
+        made("b_frames.mp4", tmp_path, encoding, token="a former one's")
+    assert not (tmp_path / "dataset").exists()
+    assert not list((tmp_path / "work").iterdir())
+
+
+@pytest.mark.parametrize("encoding", [FAST, None], ids=["encoded", "copied"])
+def test_disk_that_takes_no_more_is_no_fault_of_the_codec(
+    encoding: Encoding | None, tmp_path: Path
+) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, before[1]))
+    try:
+        with pytest.raises(OutputError, match=r"the disk takes no more .*File too large"):
+            made("b_frames.mp4", tmp_path, encoding)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_read_error_that_may_pass_is_tried_again() -> None:
+    with pytest.raises(OSError, match="Stale") as caught:
+        raise_if_of_disk(av.error.OSError(errno.ESTALE, "Stale file handle"), "a.mp4")
+    assert caught.value.errno == errno.ESTALE
+    assert not isinstance(caught.value, (ReelseekError, av.error.FFmpegError))
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ def test_resumed_dataset_is_the_same(
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == -signal.SIGKILL, done.stderr
-    assert out.exists() == (point == "after the rename")
+    assert out.exists() == (point.startswith(("after", "deleting")))
     report = reencode_dataset(root, out, AV1, executor=inline)
     assert contents(out) == contents(encoded["v3.0"])
     assert (out / INDEX).is_file()

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from tests.datasets import makers
 from tests.datasets.makers import TOP, WRIST, Spec
 
-SPEC = Spec(lengths=(12, 10, 8, 12), fps=10)
-LAST = 3
+SPEC = Spec(lengths=(12, 10, 12, 8, 12), fps=10)
+LAST = 4
 """The episode that is damaged: in v3, too, it has files of its own."""
+MIDDLE = 2
+"""Another one, with others after it: in v3 its rows are amid a file, its video is its own."""
 VERSIONS = ("v2.1", "v3.0")
 
 
@@ -30,21 +32,25 @@ class Tiny:
 
     root: Path
     version: str
+    episode: int = LAST
+    """The one to be damaged."""
 
     @property
     def is_v3(self) -> bool:
         return self.version == "v3.0"
 
-    def video(self, camera: str = TOP, episode: int = LAST) -> Path:
+    def video(self, camera: str = TOP, episode: int | None = None) -> Path:
         """The file with an episode's frames."""
+        episode = self.episode if episode is None else episode
         if self.is_v3:
             return makers.v3_video(self.root, camera, max(0, episode - 1))
         return makers.v2_video(self.root, camera, episode)
 
-    def data(self, episode: int = LAST) -> Path:
+    def data(self, episode: int | None = None) -> Path:
         """The file with an episode's rows."""
+        episode = self.episode if episode is None else episode
         if self.is_v3:
-            return makers.v3_data(self.root, episode // 3)
+            return makers.v3_data(self.root, int(episode == LAST))
         return makers.v2_data(self.root, episode)
 
     @property
@@ -53,32 +59,53 @@ class Tiny:
 
     @property
     def episodes(self) -> Path:
-        """The meta file with the last episode."""
-        return makers.v3_episodes(self.root, 1) if self.is_v3 else self.root / "meta/episodes.jsonl"
+        """The meta file with the episode."""
+        if self.is_v3:
+            return makers.v3_episodes(self.root, int(self.episode == LAST))
+        return self.root / "meta/episodes.jsonl"
 
     def write_video(self, data: bytes, camera: str = TOP) -> None:
         self.video(camera).write_bytes(data)
 
     def change_column(self, name: str, change: Callable[[NDArray[Any]], Any]) -> None:
-        """Change a column of the last episode's rows."""
+        """Change a column of the episode's rows."""
+        place = self.rows
 
         def changed(table: pa.Table) -> pa.Table:
             kind = table.schema.field(name).type
-            values = change(np.array(table[name].to_pylist()))
-            return makers.with_column(table, name, pa.array(np.asarray(values).tolist(), kind))
+            values = table[name].to_pylist()
+            values[place] = np.asarray(change(np.array(values[place]))).tolist()
+            return makers.with_column(table, name, pa.array(values, kind))
 
         makers.change_rows(self.data(), changed)
 
+    @property
+    def rows(self) -> slice:
+        """Where the episode's rows are in their file."""
+        first = SPEC.starts[self.episode] if self.is_v3 and self.episode != LAST else 0
+        return slice(first, first + SPEC.lengths[self.episode])
+
+    def drop_row(self, number: int) -> None:
+        """Take one of the episode's rows away."""
+
+        def without(table: pa.Table) -> pa.Table:
+            at = range(table.num_rows)[self.rows][number]
+            return pa.concat_tables([table.slice(0, at), table.slice(at + 1)])
+
+        makers.change_rows(self.data(), without)
+
     def change_episode(self, **values: Any) -> None:
-        """Change what meta says of the last episode; v2 has no more than the names it knows."""
+        """Change what meta says of the episode; v2 has no more than the names it knows."""
         if self.is_v3:
-            columns = {name.replace("__", "/"): value for name, value in values.items()}
-            row = {**pq.read_table(self.episodes, partitioning=None).to_pylist()[-1], **columns}
-            pq.write_table(pa.Table.from_pylist([row]), self.episodes)
-            return
-        lines = makers.read_lines(self.episodes)
-        lines[-1] |= {name: value for name, value in values.items() if name in lines[-1]}
-        makers.write_lines(self.episodes, lines)
+            lines = pq.read_table(self.episodes, partitioning=None).to_pylist()
+        else:
+            lines = makers.read_lines(self.episodes)
+        (line,) = (line for line in lines if line["episode_index"] == self.episode)
+        line |= {name: value for name, value in values.items() if name in line}
+        if self.is_v3:
+            pq.write_table(pa.Table.from_pylist(lines), self.episodes)
+        else:
+            makers.write_lines(self.episodes, lines)
 
     def write_tasks(self, numbers: list[int], texts: list[str]) -> None:
         if self.is_v3:
@@ -105,8 +132,8 @@ def make_sound(root: Path, version: str) -> Tiny:
     """A dataset in which nothing is wrong."""
     if version == "v3.0":
         makers.make_v30(
-            root, SPEC, data_files=((0, 1, 2), (3,)), video_files=((0, 1), (2,), (3,)),
-            meta_files=((0, 1, 2), (3,)),
+            root, SPEC, data_files=((0, 1, 2, 3), (4,)), video_files=((0, 1), (2,), (3,), (4,)),
+            meta_files=((0, 1, 2, 3), (4,)),
         )  # fmt: skip
     else:
         makers.make_v21(root, SPEC)

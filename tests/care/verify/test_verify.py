@@ -16,7 +16,7 @@ from reelseek.errors import DatasetNotFoundError
 from reelseek.sample import sample_dataset
 from tests.care.verify.conftest import LAST, SPEC, Tiny, bars, on_grid
 from tests.datasets import makers
-from tests.datasets.makers import TOP, WRIST, pictures_video
+from tests.datasets.makers import HEIGHT, TOP, WIDTH, WRIST, pictures_video
 
 REAL = (
     "aloha3cam_v21_128", "aloha3cam_v21_128_av1_default", "aloha3cam_v21_128_av1_g20",
@@ -69,6 +69,50 @@ def test_images_in_parquet_are_no_fault(tmp_path: Path) -> None:
     makers.change_info(root, lambda about: about.update(total_tasks=3))
     report = verify_dataset(root, level="decode")
     assert codes(report) == set(), report.findings
+
+
+@pytest.mark.parametrize("names", [None, ["c", "h", "w"], ["channels", "height", "width"]])
+def test_channels_may_stand_first(tiny: Tiny, names: Any) -> None:
+    shape = [3, HEIGHT, WIDTH]
+    tiny.change_info(lambda about: about["features"][TOP].update(shape=shape, names=names))
+    assert verify_dataset(tiny.root).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("episodes.jsonl.bak", b"{"), ("._info.json", b"\x00\x05\x16\x07"), (".stats.json", b"{"),
+     ("notes.json", b"[1, 2]"), ("old.json", b"")],
+)  # fmt: skip
+def test_files_in_meta_that_are_not_the_formats_are_no_fault(
+    tiny: Tiny, name: str, data: bytes
+) -> None:
+    (tiny.root / "meta" / name).write_bytes(data)
+    assert verify_dataset(tiny.root).findings == ()
+
+
+def test_statistics_of_any_size_are_no_fault(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tiny.root / "meta/episodes_stats.jsonl"
+    path.write_text('{"episode_index": 0}\n' * 1000)
+    monkeypatch.setattr("reelseek.datasets._files.MAX_JSON_BYTES", 10_000)
+    assert verify_dataset(tiny.root).findings == ()
+    path.write_text('{"episode_index": 0}\n' * 1000 + "{")
+    (finding,) = verify_dataset(tiny.root).findings
+    assert finding.code == "meta-unreadable" and "line 1001" in finding.what
+
+
+def test_camera_may_be_a_link_to_another_ones_folder(tiny: Tiny) -> None:
+    folder = next(path for path in tiny.root.rglob(WRIST) if path.is_dir())
+    shutil.rmtree(folder)
+    folder.symlink_to(folder.with_name(TOP), target_is_directory=True)
+    assert verify_dataset(tiny.root).findings == ()
+
+
+def test_other_size_is_mended_to_the_usual_one(tiny: Tiny) -> None:
+    small = [np.ascontiguousarray(picture[:, :160]) for picture in bars(12)]
+    tiny.write_video(pictures_video(small, on_grid(12)))
+    (finding,) = verify_dataset(tiny.root).findings
+    assert finding.code == "mixed-size"
+    assert f"reencode DATASET OUT --size {WIDTH}x{HEIGHT}`" in finding.remedy
 
 
 def test_still_robot_may_have_a_still_picture(tiny: Tiny) -> None:

@@ -93,6 +93,11 @@ def test_all_windows_are_off_alike(tiny_v3: Tiny, off: float) -> None:
     assert (found.code, found.camera) == ("camera-offset", TOP)
 
 
+def test_window_of_endless_length(tiny_v3: Tiny) -> None:
+    change_part(tiny_v3, 0, from_timestamp=-1e308, to_timestamp=1e308)
+    assert {finding.code for finding in findings(tiny_v3)} == {"window-off-frame"}
+
+
 def test_file_that_starts_late(tiny_v3: Tiny) -> None:
     late = makers.pictures_video(bars(SHARED, 0), on_grid(SHARED, start=0.05))
     tiny_v3.video(episode=1).write_bytes(late)

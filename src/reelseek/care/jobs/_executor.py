@@ -37,7 +37,7 @@ def executor_from_options(
     partition: str = "",
     time: str = "",
     account: str = "",
-    parameters: Mapping[str, str] | None = None,
+    parameters: Mapping[str, str | bool] | None = None,
     setup: Sequence[str] | Callable[[], Sequence[str]] = (),
     ray_address: str = "",
     say: Callable[[str], None] | None = None,
@@ -52,7 +52,7 @@ def executor_from_options(
         partition: slurm.
         time: slurm: each task's limit, as sbatch reads it.
         account: slurm.
-        parameters: slurm: more of sbatch's long options.
+        parameters: slurm: more of sbatch's long options; True for one without a value.
         setup: slurm: lines of shell for the batch script, or a function that finds them.
         ray_address: ray: a running cluster; empty takes RAY_ADDRESS or starts one here.
         say: slurm, ray: is told what a person should know, a line at a time.
@@ -60,7 +60,7 @@ def executor_from_options(
     Raises:
         ValueError: There is no executor of that name.
     """
-    say = say or _say_to_nobody
+    say = say or (lambda _text: None)
     if name == "local":
         return LocalExecutor(jobs)
     if name == "slurm":
@@ -70,7 +70,3 @@ def executor_from_options(
     if name == "ray":
         return RayExecutor(ray_address, cpus, tasks, say)
     raise ValueError(f"no executor {name!r}; choose from: {', '.join(EXECUTORS)}")
-
-
-def _say_to_nobody(_text: str) -> None:
-    pass

@@ -25,6 +25,20 @@ class Item:
     stamp: str = ""
     """Fingerprint of the input; a result in the journal with another stamp is made again."""
 
+    @classmethod
+    def of_file(cls, key: str, path: str | os.PathLike[str]) -> Item:
+        """An item whose input is one file, which may be missing: no bytes then, and no stamp.
+
+        The stamp holds what a copy with the former's time of change (``cp -p``, ``rsync -a``)
+        doesn't keep: when the file became what it is (ctime), and its inode.
+        """
+        try:
+            found = os.stat(path)
+        except OSError:
+            return cls(key, 0)
+        facts = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+        return cls(key, found.st_size, "-".join(map(str, facts)))
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -43,6 +57,9 @@ class Job:
     """What to call it for."""
     folder: Path
     """The journal's folder, on a file system that all workers see; see ``job_folder``."""
+    needs: tuple[str, ...] = ()
+    """Folders with something in them: a machine of a cluster that lacks one (its file system isn't
+    mounted there) is no place for a task, and says nothing of the items."""
 
     def __post_init__(self) -> None:
         twice = [
@@ -99,9 +116,5 @@ class Summary:
 
 
 def stamp_of(path: str | os.PathLike[str]) -> str:
-    """A file's fingerprint: its size and when it was last changed; empty where it isn't there."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return ""
-    return f"{status.st_size}-{status.st_mtime_ns}"
+    """A file's fingerprint, as ``Item.of_file`` gives it; empty where it isn't there."""
+    return Item.of_file("", path).stamp

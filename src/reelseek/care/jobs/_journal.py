@@ -11,14 +11,18 @@ A line holds a checksum: one that is cut short, or mixed with another, is no lin
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from reelseek.errors import ReelseekError
 
 RESULTS = "results"
 RUNS = "runs"
@@ -69,6 +73,22 @@ def append(path: Path, line: Entry | Begun) -> None:
             data = data[os.write(descriptor, data) :]
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def journal_faults(folder: Path) -> Iterator[None]:
+    """Turn what the system says against writing into an error for a person."""
+    try:
+        yield
+    except OSError as exc:
+        is_full = exc.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "Free some space or quota there" if is_full else "See that you may write there"
+        raise ReelseekError(
+            "the job's journal can't be written",
+            remedy=f"{remedy}, and run the command again: what was done is kept",
+            path=exc.filename or folder,
+            detail=exc.strerror or str(exc),
+        ) from exc
 
 
 def end_torn_line(path: Path) -> None:

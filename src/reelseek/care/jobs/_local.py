@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reelseek.care.jobs._attempts import Attempts
-from reelseek.care.jobs._journal import Entry, append
+from reelseek.care.jobs._journal import Entry, append, journal_faults
 from reelseek.care.jobs._work import Work
 from reelseek.workers import num_cpus
 
@@ -23,7 +23,8 @@ class LocalExecutor:
         journal = work.results("local")
         attempts = Attempts(work.job.function, dict(work.job.arguments), work.run)
         for entry in attempts.entries(work.todo, self.jobs or num_cpus()):
-            append(journal, entry)
+            with journal_faults(journal):
+                append(journal, entry)
             yield entry
 
     def logs(self, _work: Work) -> str:

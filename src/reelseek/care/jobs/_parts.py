@@ -31,6 +31,8 @@ class Part:
     """Worker processes."""
     items: tuple[Item, ...]
     """The largest first."""
+    needs: tuple[str, ...] = ()
+    """Folders that the job needs."""
 
     def write(self, path: Path) -> None:
         """Write it, and an empty journal: who looks for that later finds it at once, on NFS too."""
@@ -43,7 +45,8 @@ class Part:
     def read(cls, path: Path) -> Part:
         """Read what ``write`` wrote."""
         fields = json.loads(path.read_text())
-        return cls(**{**fields, "items": tuple(Item(**item) for item in fields["items"])})
+        fields["items"] = tuple(Item(**item) for item in fields["items"])
+        return cls(**{**fields, "needs": tuple(fields["needs"])})
 
 
 def part_of(work: Work, name: str, items: Sequence[Item], cpus: int) -> Part:
@@ -56,6 +59,7 @@ def part_of(work: Work, name: str, items: Sequence[Item], cpus: int) -> Part:
         log=str(work.run_folder / "logs" / f"{name}.log"),
         cpus=cpus,
         items=tuple(items),
+        needs=work.job.needs,
     )
 
 

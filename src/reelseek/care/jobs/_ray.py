@@ -13,15 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reelseek.care.jobs._journal import Entry
+from reelseek.care.jobs._journal import Entry, journal_faults
 from reelseek.care.jobs._processes import end_of_log, own_paths, reelseek_variables
-from reelseek.care.jobs._watch import Watch
+from reelseek.care.jobs._watch import DEFAULT_TASKS, Watch
 from reelseek.care.jobs._work import Work
 from reelseek.errors import DependencyError, ReelseekError
 from reelseek.workers import Worker
 
-DEFAULT_TASKS = 32
-LOG_LINES = 5
 DRIVER = "reelseek.care.jobs._ray_driver"
 
 
@@ -84,12 +82,18 @@ class _Tasks:
         """What Ray says of a dead task, and how its log ends."""
         what = self.worker.call(f"{DRIVER}:error_of", task) or "it ended by itself"
         log = Path(self.options.logs(self.work)) / f"{task}.log"
-        return f"Ray says: {what}. {log} ends with: {end_of_log(log, LOG_LINES) or '(nothing)'}"
+        return f"Ray says: {what}. {log} ends with: {end_of_log(log) or '(nothing)'}"
+
+    def avoid(self, _task: str) -> None:
+        """Left to Ray."""
 
     def cancel(self) -> None:
         """End the tasks, with their processes."""
         if self._names:
-            self.worker.call(f"{DRIVER}:cancel")
+            try:
+                self.worker.call(f"{DRIVER}:cancel")
+            except EOFError:  # they end with the process that talks to Ray
+                return
             self.options.say(f"cancelled {len(self._names)} Ray tasks; what they did is kept")
 
 
@@ -97,12 +101,14 @@ class _Tasks:
 def _connected(options: RayExecutor, work: Work) -> Iterator[Worker]:
     """A process that is connected to Ray; what it started ends with it."""
     log = work.run_folder / "ray.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
+    with journal_faults(log):
+        log.parent.mkdir(parents=True, exist_ok=True)
     address = options.address or os.environ.get("RAY_ADDRESS") or "local"
     worker = Worker(log)
     try:
         try:
             _raise(worker.call(f"{DRIVER}:connect", address, _task_variables()), address)
+            _check_cpus(options.cpus, worker.call(f"{DRIVER}:most_cpus"))
             yield worker
             worker.call(f"{DRIVER}:disconnect")
         except EOFError as exc:
@@ -131,6 +137,15 @@ def _raise(problem: str, address: str) -> None:
             remedy="Check the address; one that asks for a token needs RAY_AUTH_MODE=token and "
             "RAY_AUTH_TOKEN here too",
             detail=problem,
+        )
+
+
+def _check_cpus(wanted: int, most: float) -> None:
+    """Ray would let tasks that fit on no node wait for ever."""
+    if 0 < most < wanted:
+        raise ReelseekError(
+            f"tasks of {wanted} CPUs fit on no node of the Ray cluster: the largest has {most:g}",
+            remedy=f"Give --cpus {int(most)} or less",
         )
 
 

@@ -49,6 +49,14 @@ def connect(address: str, variables: dict[str, str]) -> str:
     return ""
 
 
+def most_cpus() -> float:
+    """CPUs of the cluster's largest node; 0 where no node has any yet, as before it grows."""
+    import ray
+
+    nodes = (node for node in ray.nodes() if node["Alive"])
+    return max((node["Resources"].get("CPU", 0.0) for node in nodes), default=0.0)
+
+
 def _own_token() -> dict[str, str]:
     """Variables that keep others off a cluster that is started here, with nothing left behind.
 
@@ -87,7 +95,8 @@ def error_of(name: str) -> str:
     try:
         ray.get(_refs[name])
     except ray.exceptions.RayError as exc:
-        return str(exc).strip().splitlines()[0]
+        lines = str(exc).strip().splitlines()  # the last one of a traceback names the error
+        return " ... ".join(dict.fromkeys([lines[0], lines[-1]]))
     return ""
 
 

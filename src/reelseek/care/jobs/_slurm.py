@@ -7,32 +7,24 @@ run's own, as job ids can repeat.
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reelseek.care.jobs._journal import RUNS, Entry
+from reelseek.care.jobs._arrays import NamedArray, node_of
+from reelseek.care.jobs._journal import Entry, journal_faults
 from reelseek.care.jobs._processes import end_of_log, own_paths, reelseek_variables
 from reelseek.care.jobs._task import run_part_on_slurm
-from reelseek.care.jobs._watch import Watch
+from reelseek.care.jobs._watch import DEFAULT_TASKS, Watch
 from reelseek.care.jobs._work import Work
 from reelseek.errors import DependencyError, ReelseekError
 
-DEFAULT_TASKS = 32
 SIGNAL_SECONDS = 90
 """So long before its time is up a task is told to stop."""
-COMMAND_SECONDS = 60
-"""A SLURM command that takes longer has failed."""
-LOG_LINES = 5
-"""Lines of a dead task's log that an error quotes."""
-STARTED = "slurm.json"
-"""In a run's folder while its array may be at work: the array's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +41,8 @@ class SlurmExecutor:
     """Whose time it is."""
     tasks: int = 0
     """Tasks at most; 0 takes DEFAULT_TASKS."""
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    """More of sbatch's long options: ``{"mem": "8G", "qos": "low"}``."""
+    parameters: Mapping[str, str | bool] = field(default_factory=dict)
+    """More of sbatch's long options: ``{"mem": "8G", "exclusive": True}``."""
     setup: Sequence[str] | Callable[[], Sequence[str]] = ()
     """Lines of shell for the batch script, as `reelseek env --format slurm` prints them; a
     function that finds them is called where something is submitted."""
@@ -65,13 +57,12 @@ class SlurmExecutor:
 
     def entries(self, work: Work) -> Iterator[Entry]:
         """Each item's entry, as they come. Stopped early, it cancels the array."""
-        _end_former_arrays(work)
-        array = _Array(self, work)
+        array = _Array(self, work, NamedArray(work.job.name, work.run_folder))
         yield from Watch(
             work, array, self.tasks or DEFAULT_TASKS, self.cpus, self.say,
             self.poll_seconds, self.ask_seconds, self.grace_seconds,
         ).entries()  # fmt: skip
-        array.is_over()
+        array.named.is_over()
 
     def logs(self, work: Work) -> str:
         """The folder with the tasks' logs."""
@@ -84,14 +75,13 @@ class _Array:
 
     options: SlurmExecutor
     work: Work
+    named: NamedArray
     _jobs: list[str] = field(default_factory=list)
     """Job numbers, one for each submission."""
     _reasons: set[str] = field(default_factory=set)
     """Why tasks wait, as far as that was said."""
-
-    @property
-    def _name(self) -> str:
-        return f"reelseek-{self.work.job.name}-{self.work.run}"
+    _avoided: set[str] = field(default_factory=set)
+    """Nodes on which tasks ended that had done nothing."""
 
     @property
     def _logs(self) -> Path:
@@ -99,8 +89,6 @@ class _Array:
 
     def submit(self, parts: Sequence[Path]) -> list[str]:
         """Submit an array."""
-        from reelseek.launch import outside_of_any_job
-
         submitit = _imported()
         if "%" in str(self._logs):
             raise ReelseekError(
@@ -108,17 +96,20 @@ class _Array:
                 remedy="Give the dataset a path without it (a link will do)",
                 path=self._logs,
             )
-        self._logs.mkdir(parents=True, exist_ok=True)
-        (self.work.run_folder / STARTED).write_text(json.dumps({"name": self._name}))
-        executor = submitit.SlurmExecutor(self._logs)
-        executor.update_parameters(**self._parameters())
+        with journal_faults(self._logs):
+            self._logs.mkdir(parents=True, exist_ok=True)
+            self.named.note()
+        refusals = (
+            submitit.core.utils.FailedJobError,
+            submitit.core.utils.FailedSubmissionError,
+            OSError,
+        )
         try:
-            with outside_of_any_job():
-                jobs = executor.map_array(run_part_on_slurm, [str(path) for path in parts])
-        except (submitit.core.utils.FailedJobError, OSError) as exc:
+            jobs = self._submitted(submitit, parts)
+        except refusals as exc:
             raise ReelseekError(
                 "SLURM doesn't take the job",
-                remedy="Check --partition, --account, --time and --cpus",
+                remedy="Check --partition, --account, --time, --cpus and --sbatch",
                 detail=" ".join(str(exc).split()),
             ) from exc
         number = jobs[0].job_id.partition("_")[0]
@@ -126,18 +117,43 @@ class _Array:
         self.options.say(f"SLURM job {number}: {len(jobs)} tasks, logs in {self._logs}")
         return [job.job_id for job in jobs]
 
+    def _submitted(self, submitit: Any, parts: Sequence[Path]) -> list[Any]:
+        from reelseek.launch import outside_of_any_job
+
+        executor = submitit.SlurmExecutor(self._logs)
+        executor.update_parameters(**self._parameters())
+        try:
+            with outside_of_any_job():
+                jobs: list[Any] = executor.map_array(run_part_on_slurm, list(map(str, parts)))
+        except submitit.core.utils.FailedJobError:
+            if not self._avoided:
+                raise
+            self._avoided.clear()  # no other node does
+            return self._submitted(submitit, parts)
+        return jobs
+
+    def _more_of_sbatch(self) -> dict[str, str | bool]:
+        given = {name.replace("_", "-"): value for name, value in self.options.parameters.items()}
+        ours: dict[str, str | bool] = {} if "no-requeue" in given else {"requeue": True}
+        if self.options.time:
+            ours["time"] = self.options.time
+        more = {**ours, **given}
+        if self._avoided:
+            nodes = [str(given.get("exclude", "")), *sorted(self._avoided)]
+            more["exclude"] = ",".join(filter(None, nodes))
+        return more
+
     def _parameters(self) -> dict[str, Any]:
         options = self.options
         setup = options.setup() if callable(options.setup) else options.setup
-        extra = {"time": options.time, "requeue": True, **options.parameters}
         return {
-            "job_name": self._name,
+            "job_name": self.named.name,
             "partition": options.partition or None,
             "account": options.account or None,
             "cpus_per_task": options.cpus,
             "time": None,  # submitit's default is 5 minutes
             "signal_delay_s": SIGNAL_SECONDS,
-            "additional_parameters": {key: value for key, value in extra.items() if value != ""},
+            "additional_parameters": self._more_of_sbatch(),
             "setup": [*_variables(), *setup],
             # What the script exports reaches the tasks in spite of `sbatch --export=NONE`; and
             # since SLURM 22.05 srun doesn't take over the number of CPUs.
@@ -147,7 +163,7 @@ class _Array:
 
     def alive(self, tasks: Collection[str]) -> set[str] | None:
         """Those that squeue lists."""
-        listed = _squeue(self._name)
+        listed = self.named.tasks()
         if listed is None:
             return None
         self._say_why_they_wait({reason for state, reason in listed.values() if state == "PENDING"})
@@ -162,19 +178,27 @@ class _Array:
     def last_words(self, task: str) -> str:
         """Where a dead task's log is, and how it ends."""
         path = self._logs / f"{task}_0_log.out"
-        end = end_of_log(path, LOG_LINES)
+        end = end_of_log(path)
         return f"{path} ends with: {end}" if end else f"It left no log ({path})"
 
-    def cancel(self) -> None:
-        """Cancel the array."""
-        if self._jobs:
-            _cancel(self._name)
-            self.options.say(f"cancelled SLURM job {', '.join(self._jobs)}; what it did is kept")
-        self.is_over()
+    def avoid(self, task: str) -> None:
+        """Submit nothing more to the node on which a task ended."""
+        node = node_of(task)
+        if node:
+            self._avoided.add(node)
 
-    def is_over(self) -> None:
-        """Note that no task is at work."""
-        (self.work.run_folder / STARTED).unlink(missing_ok=True)
+    def cancel(self) -> None:
+        """Cancel the array, even one whose number isn't known: it is submitted just now."""
+        if not self.named.is_noted:
+            return
+        what = f"SLURM job {', '.join(self._jobs) or self.named.name}"
+        if self.named.cancel():
+            self.options.say(f"cancelled {what}; what it did is kept")
+        else:
+            self.options.say(
+                f"{what} can't be cancelled now: run `scancel --name={self.named.name}`; "
+                "the next run of this command tries it too"
+            )
 
 
 def _imported() -> Any:
@@ -191,37 +215,6 @@ def _imported() -> Any:
             remedy="Run this on a login node of the cluster",
         )
     return submitit
-
-
-def _squeue(name: str) -> dict[str, tuple[str, str]] | None:
-    """State and reason of the tasks of arrays of that name; None where squeue doesn't say."""
-    done = _ran("squeue", "--noheader", "--array", f"--name={name}", "--format=%i|%T|%r")
-    if done is None:
-        return None
-    lines = (line.strip().split("|", 2) for line in done.splitlines() if line.count("|") >= 2)
-    return {task: (state, reason) for task, state, reason in lines}
-
-
-def _cancel(name: str) -> None:
-    _ran("scancel", "--quiet", f"--name={name}")
-
-
-def _ran(*command: str) -> str | None:
-    """What a SLURM command prints; None where it fails, as while slurmctld is started anew."""
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None
-
-
-def _end_former_arrays(work: Work) -> None:
-    """Cancel what drivers that were killed have left at work."""
-    for note in (work.folder / RUNS).glob(f"*/{STARTED}"):
-        _cancel(json.loads(note.read_text())["name"])
-        note.unlink(missing_ok=True)
 
 
 def _variables() -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,8 +13,9 @@ from pathlib import Path
 from types import FrameType
 
 from reelseek.care.jobs._attempts import Attempts
-from reelseek.care.jobs._journal import JournalReader, append, end_torn_line
+from reelseek.care.jobs._journal import JournalReader, append, end_torn_line, journal_faults
 from reelseek.care.jobs._parts import Part
+from reelseek.errors import ReelseekError
 
 
 def run_part(path: str) -> int:
@@ -54,20 +56,41 @@ def run_part_on_slurm(path: str) -> None:
         if exc.number == signal.SIGUSR2:
             _go_back_into_the_queue(finished)
         os._exit(1)
+    except ReelseekError as exc:
+        print(exc, file=sys.stderr, flush=True)
+        os._exit(1)
     print(f"{finished} items are done", flush=True)
     os._exit(0)
 
 
 def _steps(part: Part) -> Iterator[None]:
     """One step for each item that is done now."""
+    _check_machine(part)
     journal = Path(part.journal)
     done = {entry.key for entry in JournalReader(journal.parent).entries_of(journal)}
-    end_torn_line(journal)
+    with journal_faults(journal):
+        end_torn_line(journal)
     attempts = Attempts(part.function, part.arguments, part.run, part.journal)
     todo = [item for item in part.items if item.key not in done]
     for entry in attempts.entries(todo, part.cpus):
-        append(journal, entry)
+        with journal_faults(journal):
+            append(journal, entry)
         yield
+
+
+def _check_machine(part: Part) -> None:
+    """End the task on a machine where the items would all be missing."""
+    for folder in part.needs:
+        try:
+            is_there = any(Path(folder).iterdir())
+        except OSError:
+            is_there = False
+        if not is_there:
+            raise ReelseekError(
+                f"there is nothing of this folder on {socket.gethostname()}",
+                remedy="Mount its file system on every node",
+                path=folder,
+            )
 
 
 class _Stopped(BaseException):

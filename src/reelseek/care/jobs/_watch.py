@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Protocol
 
 from reelseek.care.jobs._job import Item
-from reelseek.care.jobs._journal import Entry
+from reelseek.care.jobs._journal import Entry, journal_faults
 from reelseek.care.jobs._parts import part_of, split_by_bytes
 from reelseek.care.jobs._work import Work
 from reelseek.errors import ReelseekError
 
+DEFAULT_TASKS = 32
+"""Tasks at most, where nobody says how many."""
+QUIET_SECONDS = 60.0
 MOST_DEATHS = 2
 """Tasks that may die at an item before it is given up."""
 
@@ -31,6 +34,9 @@ class Cluster(Protocol):
 
     def last_words(self, task: str) -> str:
         """Where a dead task's log is, and how it ends."""
+
+    def avoid(self, task: str) -> None:
+        """A task ended that had done nothing: start no more where it was, if that can be said."""
 
     def cancel(self) -> None:
         """End what was started."""
@@ -56,6 +62,8 @@ class Watch:
     """Between two questions which tasks are alive."""
     grace_seconds: float
     """After a task has ended, its last lines may take so long to be seen here."""
+    quiet_seconds: float = QUIET_SECONDS
+    """So long nothing is said of tasks that don't begin, or can't be asked for."""
     _pending: dict[str, Item] = field(default_factory=dict)
     """Items without a result."""
     _parts: dict[str, str] = field(default_factory=dict)
@@ -64,6 +72,10 @@ class Watch:
     """A part's items."""
     _deaths: Counter[str] = field(default_factory=Counter)
     """How many tasks died at an item."""
+    _seen_at: float = 0.0
+    """When it was last known which tasks are alive."""
+    _told: set[str] = field(default_factory=set)
+    """What was said of that which is said once."""
     _has_results: bool = False
     """Whether a task of this run has finished an item."""
     _was_helped: bool = False
@@ -83,7 +95,7 @@ class Watch:
                 self.cluster.cancel()
 
     def _followed(self) -> Iterator[Entry]:
-        asked_at = time.monotonic()
+        started = asked_at = self._seen_at = time.monotonic()
         while True:
             yield from self._new_entries()
             if not self._pending:
@@ -91,6 +103,7 @@ class Watch:
             if time.monotonic() - asked_at >= self.ask_seconds:
                 yield from self._look_after_the_dead()
                 asked_at = time.monotonic()
+                self._say_what_is_amiss(asked_at - started, asked_at - self._seen_at)
             else:
                 time.sleep(self.poll_seconds)
 
@@ -111,6 +124,7 @@ class Watch:
         alive = self.cluster.alive(self._parts)
         if alive is None:
             return
+        self._seen_at = time.monotonic()
         dead = [task for task in self._parts if task not in alive]
         if any(self._left_by(task) for task in dead):
             time.sleep(self.grace_seconds)
@@ -122,6 +136,29 @@ class Watch:
                 yield from self._bury(task, left, again)
             del self._parts[task]
         self._submit(again)
+
+    def _say_what_is_amiss(self, seconds: float, unseen_seconds: float) -> None:
+        """Tell a person, who may wait for something that never comes; each thing once."""
+        has_begun = self._has_results or any(
+            part.startswith(f"{self.work.run}-") for part in self.work.reader.begun.values()
+        )
+        if unseen_seconds >= self.quiet_seconds:
+            text = (
+                f"for {unseen_seconds:.0f} s the cluster hasn't said which tasks are alive: "
+                "results still count, but a task that dies isn't noticed"
+            )
+            self._say_once("unseen", text)
+        elif seconds >= self.quiet_seconds and not has_begun:
+            text = (
+                f"after {seconds:.0f} s no task has begun: the cluster is busy, or has no place "
+                f"for a task of {self.cpus} CPUs"
+            )
+            self._say_once("not begun", text)
+
+    def _say_once(self, what: str, text: str) -> None:
+        if what not in self._told:
+            self._told.add(what)
+            self.say(text)
 
     def _left_by(self, task: str) -> list[Item]:
         """A task's items without a result."""
@@ -136,6 +173,8 @@ class Watch:
         suspects = rest if has_done_nothing else at_work
         self._deaths.update(item.key for item in suspects)
         words = self.cluster.last_words(task)
+        if has_done_nothing:
+            self.cluster.avoid(task)
         lost = [item for item in suspects if self._deaths[item.key] >= MOST_DEATHS]
         if lost and has_done_nothing and not self._has_results:
             raise ReelseekError(
@@ -162,7 +201,8 @@ class Watch:
         names = [str(len(self._items) + number) for number in range(len(groups))]
         for name, items in zip(names, groups, strict=True):
             path = self.work.run_folder / f"{name}.json"
-            part_of(self.work, name, items, self.cpus).write(path)
+            with journal_faults(path):
+                part_of(self.work, name, items, self.cpus).write(path)
             paths.append(path)
             self._items[name] = items
         self._parts.update(zip(self.cluster.submit(paths), names, strict=True))

@@ -31,7 +31,7 @@ def plan_chart(measured: Sequence[Measured], title: str, footer: str, path: Path
     """
     figure = new_figure(8.6, 5.6)
     axis = figure.subplots()
-    figure.suptitle(title, fontsize=11, fontweight="bold")
+    figure.suptitle(title, fontsize=11, fontweight="bold", parse_math=False)
     for codec in dict.fromkeys(_codec(one) for one in measured):
         points = [one for one in measured if _codec(one) == codec]
         _draw(axis, points, codec)

@@ -12,6 +12,7 @@ from reelseek.index import NO_PTS, FrameTable
 
 GRID_SECONDS = 1e-4
 """A frame no further than this from i/fps counts as on it: LeRobot's own tolerance."""
+KEPT = "their times are kept, and --restamp puts frame i at i/fps"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +47,7 @@ class Clock:
         return max(1, round(1 / (self.rate * self.time_base)))
 
 
-def clock_of(table: FrameTable, fps: float) -> Clock:
+def clock_of(table: FrameTable, fps: float, *, restamp: bool = False) -> Clock:
     """The times of a new video with the frames of this one.
 
     Evenly spaced frames get i/fps exactly, from 0; others keep their times to the tick.
@@ -54,18 +55,28 @@ def clock_of(table: FrameTable, fps: float) -> Clock:
     Args:
         table: The source's frames.
         fps: What the dataset says.
+        restamp: True where frame i is to appear at i/fps whatever its time was.
     """
     rate, average = Fraction(fps).limit_denominator(1001), table.stream.average_fps
     numbers = np.arange(len(table), dtype=np.int64)
     if not table.has_unique_pts:
         return Clock(1 / rate, numbers, rate, "its frames had no times of their own: now i/fps")
     seconds = (table.pts - table.pts[0]) * float(table.stream.time_base)
-    for one in filter(None, (rate, average)):
-        if np.abs(seconds - numbers / float(one)).max() <= GRID_SECONDS:
-            return Clock(1 / one, numbers, one, _start_note(table))
+    furthest = float(np.abs(seconds - numbers / float(rate)).max())
+    if furthest <= GRID_SECONDS:
+        return Clock(1 / rate, numbers, rate, _start_note(table))
+    if restamp:
+        note = f"its frames were up to {furthest:.6f} s from i/{float(rate):g}: now there"
+        return Clock(1 / rate, numbers, rate, note)
+    if average and np.abs(seconds - numbers / float(average)).max() <= GRID_SECONDS:
+        return Clock(1 / average, numbers, average, _rate_note(average, rate))
     assert table.pts[0] != NO_PTS
-    note = f"its frames aren't {float(rate):g} a second throughout; their times are kept"
+    note = f"its frames aren't {float(rate):g} a second throughout; {KEPT}"
     return Clock(table.stream.time_base, table.pts, average or rate, note)
+
+
+def _rate_note(found: Fraction, said: Fraction) -> str:
+    return f"it has {float(found):.8g} frames a second, and info.json says {float(said):g}; {KEPT}"
 
 
 def _start_note(table: FrameTable) -> str:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from reelseek.bench._oracle import decode_all
 from reelseek.care.reencode._clock import Clock
+from reelseek.care.reencode._faults import raise_if_of_disk
 from reelseek.care.reencode._source import NOT_WHOLE, damaged
 from reelseek.errors import UnsupportedVideoError, VideoError
 from reelseek.index import FrameTable
@@ -33,6 +34,8 @@ def copy_stream(source: str, table: FrameTable, path: str, clock: Clock) -> Fram
     Raises:
         UnsupportedVideoError: MP4 doesn't take the codec, or a new container alone can't keep
             the frames and their numbers.
+        OutputError: The disk takes no more.
+        OSError: Reading or writing failed in a way that may pass.
     """
     import av
 
@@ -54,6 +57,7 @@ def copy_stream(source: str, table: FrameTable, path: str, clock: Clock) -> Fram
     except VideoError:
         raise
     except (av.error.FFmpegError, ValueError) as exc:
+        raise_if_of_disk(exc, path)
         _refuse(source, "MP4 can't hold its stream as it is", str(exc))
     return _proved(source, path, clock)
 

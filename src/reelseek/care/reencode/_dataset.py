@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -23,7 +25,8 @@ from reelseek.care.jobs import (
     stamp_of,
 )
 from reelseek.care.reencode._encoding import Encoding
-from reelseek.care.reencode._file import COPY_FILE, REENCODE_FILE, SPANS
+from reelseek.care.reencode._faults import told_of_place
+from reelseek.care.reencode._file import COPY_FILE, REENCODE_FILE, SPANS, digest_of
 from reelseek.care.reencode._meta import new_info, write_episode_times, write_json
 from reelseek.care.reencode._partial import Partial, check_place, check_room
 from reelseek.care.reencode._report import Failure, FileReport, ReencodeReport
@@ -33,7 +36,7 @@ from reelseek.care.reencode._source import check_pyav
 from reelseek.care.reencode._tree import OtherFile, copy_other, drop_others, other_files
 from reelseek.care.reencode._videos import DatasetVideo, videos_of
 from reelseek.datasets import Dataset, open_dataset
-from reelseek.errors import DatasetError, QualityError, ReelseekError
+from reelseek.errors import DatasetError, QualityError, ReelseekError, VideoError
 from reelseek.index import build_index
 
 MIN_PSNR_DB = 30.0
@@ -42,8 +45,10 @@ SEEK_FILES, SEEK_READS = 3, 15
 """Videos whose random reads are timed at the end, and reads of each."""
 WORST_BELOW_DB = 10.0
 """How much further than that a single frame may be."""
-COPY = "--copy"
+COPY, RESTAMP = "--copy", " --restamp"
 INFO = os.path.join("meta", "info.json")
+DEPTH = ("is_depth_map", "video.is_depth_map")
+"""How info.json says that a camera's pictures are distances."""
 PROVENANCE = os.path.join("meta", "reelseek", "reencode.json")
 """What the new dataset's videos were made by."""
 
@@ -56,6 +61,8 @@ def reencode_dataset(
     out: str | os.PathLike[str],
     encoding: Encoding | None,
     *,
+    restamp: bool = False,
+    depth_maps: bool = False,
     min_psnr_db: float = MIN_PSNR_DB,
     follow_links: bool = False,
     executor: Executor | None = None,
@@ -72,6 +79,9 @@ def reencode_dataset(
         out: The new dataset's folder, which must not exist.
         encoding: How to encode; None copies the coded frames into new containers, and proves
             that every decoded frame is the same.
+        restamp: Whether frame i of every episode goes to i/fps of ``info.json`` whatever its
+            time was. A video whose frames aren't as many as its rows is then a failure.
+        depth_maps: Whether depth maps too may be encoded, whose values then change.
         min_psnr_db: The least PSNR of a video's frames against what was encoded.
         follow_links: Whether links in the dataset may lead out of it, as in a hub's cache.
         executor: Where to work; None takes processes of this machine.
@@ -83,28 +93,30 @@ def reencode_dataset(
     Raises:
         OutputError: OUT exists, or has no room, or is in the dataset or the reverse.
         QualityError: A video's PSNR is below the floor.
-        DatasetError: The dataset can't be read, or is incomplete.
+        DatasetError: The dataset can't be read, is incomplete, or has depth maps.
         DependencyError: PyAV is older than 17.
     """
     check_pyav()
     started = time.monotonic()
     source, target = Path(os.path.abspath(root)), Path(os.path.abspath(out))
     partial = Partial(target)
-    if (report := partial.finished()) is not None:
+    settings = {
+        "dataset": os.path.realpath(source),
+        "options": (COPY if encoding is None else encoding.command_options()) + RESTAMP * restamp,
+        "version": reelseek.__version__,
+    }
+    if (report := partial.finished(settings)) is not None:
         return report
     check_place(source, target)
     dataset = open_dataset(source, output="numpy")
     videos = videos_of(dataset)
     if not videos:
         raise DatasetError("it has no videos", remedy="Copy it as it is", path=source)
+    if encoding is not None and not depth_maps:
+        _check_no_depth(dataset, videos)
     others = other_files(source, [video.key for video in videos], follow_links=follow_links)
-    settings = {
-        "dataset": os.path.realpath(source),
-        "options": COPY if encoding is None else encoding.command_options(),
-        "version": reelseek.__version__,
-    }
-    with partial.opened(settings), closing(dataset):
-        run = _Run(dataset, partial, encoding, min_psnr_db, videos, others)
+    with partial.opened(settings), closing(dataset), told_of_place(partial.path):
+        run = _Run(dataset, partial, encoding, restamp, min_psnr_db, videos, others)
         return run.run(executor or executor_from_options("local"), tell, started)
 
 
@@ -115,12 +127,15 @@ class _Run:
     dataset: Dataset
     partial: Partial
     encoding: Encoding | None
+    restamp: bool
     min_psnr_db: float
     videos: list[DatasetVideo]
     others: list[OtherFile]
     files: dict[str, FileReport] = field(default_factory=dict)
     spans: dict[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     """By video, of its episodes: when each begins and ends in the new file, in seconds."""
+    proven: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By video: the stamp and digest of the new file that was checked."""
     failures: list[Failure] = field(default_factory=list)
 
     def run(self, executor: Executor, tell: Tell | None, started: float) -> ReencodeReport:
@@ -134,6 +149,8 @@ class _Run:
         self._write_meta()
         report = self._report(started, job, *self._seek_times())
         self._write_provenance(report)
+        for key in self.proven:
+            self._check_is_proven(key)
         self.partial.publish(report)
         return report
 
@@ -156,12 +173,14 @@ class _Run:
 
     def _job(self) -> Job:
         root = self.dataset.root
-        spans = {video.key: video.spans for video in self.videos if video.spans}
+        spans = {video.key: (video.num_rows, video.spans) for video in self.videos}
         write_json(self.partial.path / SPANS, spans, self.partial.work)
         arguments: dict[str, Any] = {
             "root": str(root),
             "partial": str(self.partial.path),
+            "token": self.partial.token,
             "fps": self.dataset.fps,
+            "restamp": self.restamp,
         }
         function = COPY_FILE
         if self.encoding is not None:
@@ -171,25 +190,31 @@ class _Run:
             function=function,
             arguments=arguments,
             items=tuple(
-                Item(video.key, video.num_bytes, stamp_of(root / video.key))
+                Item(video.key, video.num_bytes, _stamp(video, root / video.key))
                 for video in self.videos
             ),
             folder=self.partial.journal,
+            needs=(str(root), str(self.partial.path)),
         )
 
     def _take(self, key: str, facts: dict[str, Any]) -> None:
         """Take a video's facts, if the file is there and near enough to its source."""
         facts = dict(facts)
         self.spans[key] = facts.pop("spans")
+        self.proven[key] = facts.pop("stamp"), facts.pop("digest")
         file = self.files[key] = FileReport(key, **facts)
-        path = self.partial.dataset / key
-        if not path.is_file() or path.stat().st_size != file.bytes_after:
+        self._check_is_proven(key)
+        self._check_quality(file)
+
+    def _check_is_proven(self, key: str) -> None:
+        """ReelseekError where another file stands in the place of the one that was checked."""
+        path, (stamp, digest) = self.partial.dataset / key, self.proven[key]
+        if stamp_of(path) != stamp and not (path.is_file() and digest_of(path) == digest):
             raise ReelseekError(
                 "the video was made, and isn't there any more as it was",
                 remedy=f"Run `{self.partial.removal}`, and the same command again",
                 path=path,
             )
-        self._check_quality(file)
 
     def _check_quality(self, file: FileReport) -> None:
         if file.psnr_db is None or file.worst_psnr_db is None or self.encoding is None:
@@ -198,12 +223,14 @@ class _Run:
         if file.psnr_db >= least and file.worst_psnr_db >= least_of_one:
             return
         crf = max(0, self.encoding.quality - 6)
+        better = f"again with --crf {crf}" if self.encoding.quality else "again with --preset slow"
+        if not self.encoding.quality and self.encoding.codec == "av1":
+            better = "again with --preset 4"
         raise QualityError(
             f"encoded as {self.encoding}, its PSNR is {file.psnr_db:.1f} dB over all frames and "
             f"{file.worst_psnr_db:.1f} dB in frame {file.worst_frame}; the floor is {least:g} dB, "
             f"and {least_of_one:g} dB for one frame",
-            remedy=f"Run `{self.partial.removal}`, and again with --crf {crf}; or accept it by "
-            "--min-psnr",
+            remedy=f"Run `{self.partial.removal}`, and {better}; or accept it by --min-psnr",
             path=self.dataset.root / file.key,
         )
 
@@ -230,7 +257,15 @@ class _Run:
 
     def _write_provenance(self, report: ReencodeReport) -> None:
         document = report.document()
-        wanted = ("root", "encoding", "bytes_before", "bytes_after", "num_frames", "psnr_db")
+        wanted = (
+            "root",
+            "encoding",
+            "restamp",
+            "bytes_before",
+            "bytes_after",
+            "num_frames",
+            "psnr_db",
+        )
         write_json(
             self.partial.dataset / PROVENANCE,
             {
@@ -241,8 +276,11 @@ class _Run:
             self.partial.work,
         )
 
-    def _seek_times(self) -> tuple[Spread, Spread]:
-        """What random reads cost in a few of the videos, before and after."""
+    def _seek_times(self) -> tuple[Spread | None, Spread | None]:
+        """What random reads cost in a few of the videos, before and after.
+
+        None where none of them could be read at random before.
+        """
         before: list[float] = []
         after: list[float] = []
         rng = np.random.default_rng(0)
@@ -250,10 +288,13 @@ class _Run:
         for place in dict.fromkeys(places.astype(int).tolist()):
             key = self.videos[place].key
             pair = [Stretch(folder / key) for folder in (self.dataset.root, self.partial.dataset)]
-            times = time_in_turn(pair, self.files[key].num_frames, SEEK_READS, rng)
+            try:
+                times = time_in_turn(pair, self.files[key].num_frames, SEEK_READS, rng)
+            except VideoError:
+                continue  # such as one whose size changes on the way: no reader takes it
             before += times[0]
             after += times[1]
-        return Spread.of(before), Spread.of(after)
+        return (Spread.of(before), Spread.of(after)) if before else (None, None)
 
     def _report(
         self, started: float, job: Summary,
@@ -263,6 +304,7 @@ class _Run:
             root=str(self.dataset.root),
             out=str(self.partial.out),
             encoding=self.encoding,
+            restamp=self.restamp,
             files=tuple(self.files[key] for key in sorted(self.files)),
             failures=tuple(sorted(self.failures, key=lambda failure: failure.key)),
             num_other_files=len(self.others),
@@ -271,3 +313,22 @@ class _Run:
             seconds=time.monotonic() - started,
             job=job,
         )
+
+
+def _stamp(video: DatasetVideo, path: Path) -> str:
+    """Fingerprint of a video, and of what ``meta`` says of its episodes."""
+    said = json.dumps([video.num_rows, video.spans]).encode()
+    return f"{stamp_of(path)}-{hashlib.blake2b(said, digest_size=8).hexdigest()}"
+
+
+def _check_no_depth(dataset: Dataset, videos: Sequence[DatasetVideo]) -> None:
+    """DatasetError where a camera's pictures are distances, not colours."""
+    features = dataset.info.raw["features"]
+    for camera in sorted({video.camera for video in videos}):
+        said = [features[camera].get(name) for name in ("info", "video_info")]
+        if any(block.get(name) for block in said if isinstance(block, dict) for name in DEPTH):
+            raise DatasetError(
+                f"the pictures of {camera} are depth maps, and encoding would change distances",
+                remedy="Keep them with --copy; or pass --depth-maps if such a loss is fine",
+                path=dataset.root,
+            )

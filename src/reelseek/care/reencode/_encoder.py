@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from reelseek.care.reencode._clock import Clock
 from reelseek.care.reencode._encoding import Encoding
+from reelseek.care.reencode._faults import raise_if_of_disk
 from reelseek.care.reencode._source import Colours
 from reelseek.errors import UnsupportedVideoError
 
@@ -57,6 +58,8 @@ def write_video(
 
     Raises:
         UnsupportedVideoError: The encoder refuses the pictures.
+        OutputError: The disk takes no more.
+        OSError: Writing failed in a way that may pass.
     """
     import av
 
@@ -74,6 +77,7 @@ def write_video(
                 packet.dts = _decode_time(output, number)
                 container.mux(packet)
     except av.error.FFmpegError as exc:
+        raise_if_of_disk(exc, output.path)
         raise UnsupportedVideoError(
             f"{output.encoding.encoder} can't write it as {output.encoding}",
             remedy="Choose another --codec, --size or --preset",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -62,47 +61,45 @@ def _resize(feature: dict[str, Any], size: tuple[int, int]) -> None:
 
 
 def write_json(path: Path, document: Mapping[str, Any], work: Path) -> None:
-    """Write a JSON file as LeRobot does, all of it or none."""
+    """Write a JSON file in ASCII, all of it or none: a path in it may be no UTF-8."""
     unfinished = work / secrets.token_hex(8)
-    unfinished.write_text(json.dumps(document, indent=4, ensure_ascii=False) + "\n", "utf-8")
+    unfinished.write_text(json.dumps(document, indent=4) + "\n", "ascii")
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished.replace(path)
 
 
-def write_episode_times(root: Path, times: EpisodeTimes, work: Path) -> list[str]:
+def write_episode_times(root: Path, times: EpisodeTimes, work: Path) -> None:
     """Put right when episodes begin and end in their files, in ``meta/episodes`` (v3.0).
+
+    Files that say the same already stay as they are.
 
     Args:
         root: The new dataset's folder.
         times: As they are in the new files.
         work: A folder for what isn't finished.
-
-    Returns:
-        The files that were changed, relative to the root; the others say the same already.
     """
-    changed = []
     for path in sorted((root / "meta" / "episodes").glob("*/*.parquet")):
-        if _write_times_of(path, times, work):
-            changed.append(os.path.relpath(path, root))
-    return changed
+        _write_times_of(path, times, work)
 
 
-def _write_times_of(path: Path, times: EpisodeTimes, work: Path) -> bool:
+def _write_times_of(path: Path, times: EpisodeTimes, work: Path) -> None:
     """Write one file anew where its times differ, with its row groups as they are."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with path.open("rb") as opened, pq.ParquetFile(opened) as file:  # Arrow takes UTF-8 names only
         groups = [file.read_row_group(number) for number in range(file.num_row_groups)]
         corrected = [_corrected(group, times) for group in groups]
         if all(new is old for new, old in zip(corrected, groups, strict=True)):
-            return False
+            return
         compression = file.metadata.row_group(0).column(0).compression
         unfinished = work / secrets.token_hex(8)
-        with pq.ParquetWriter(unfinished, file.schema_arrow, compression=compression) as writer:
+        with (
+            unfinished.open("wb") as new,
+            pq.ParquetWriter(new, file.schema_arrow, compression=compression) as writer,
+        ):
             for group in corrected:
                 writer.write_table(group, row_group_size=max(1, len(group)))
     unfinished.replace(path)
-    return True
 
 
 def _corrected(group: Any, times: EpisodeTimes) -> Any:

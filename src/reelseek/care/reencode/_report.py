@@ -39,7 +39,8 @@ class FileReport:
     worst_frame: int | None
     """The number of that frame."""
     note: str
-    """What is different from the source's times, or unusual in them."""
+    """What is different from the source's times, or unusual in them, and what of its pixels wasn't
+    kept before anything was encoded: bits, colours; PSNR doesn't show these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ class ReencodeReport:
     """The new dataset's folder; not there where there are failures."""
     encoding: Encoding | None
     """How its videos were encoded; None for a stream copy."""
+    restamp: bool
+    """True where each frame i was put at i/fps whatever its time was."""
     files: tuple[FileReport, ...]
     """The new videos, by path."""
     failures: tuple[Failure, ...]
@@ -70,7 +73,7 @@ class ReencodeReport:
     """Files that were copied as they are."""
     seek_ms_before: Spread | None
     """What reading two frames at a random place takes in a few of the source's videos: warm, one
-    thread, in milliseconds; None where there are failures."""
+    thread, in milliseconds; None where there are failures, or none could be read at random."""
     seek_ms_after: Spread | None
     """The same in the new videos, each read in turn with the source's."""
     seconds: float
@@ -127,6 +130,7 @@ class ReencodeReport:
             root=document["root"],
             out=document["out"],
             encoding=None if encoding is None else Encoding.from_document(encoding),
+            restamp=document["restamp"],
             files=tuple(FileReport(**file) for file in document["files"]),
             failures=tuple(Failure(**failure) for failure in document["failures"]),
             num_other_files=document["num_other_files"],

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reelseek.care.reencode._encoding import Encoding, check_size
+from reelseek.care.reencode._faults import raise_if_of_disk
 from reelseek.errors import CorruptVideoError, DependencyError, UnsupportedVideoError
 from reelseek.index import FrameTable
 from reelseek.index._source import best_video_stream, open_container, pyav_major
@@ -24,6 +25,8 @@ UNSAID_RANGE, LIMITED_RANGE, ALL_LEVELS = 0, 1, 2
 """FFmpeg's numbers of colour ranges. An unsaid one is read as limited."""
 
 
+MOST_BITS = 8
+"""Of a value in the pixel formats that are written."""
 LEAST_PYAV = 17
 NOT_WHOLE = "its bytes aren't all there, or aren't what was written"
 FROM_RGB: dict[str, Any] = {"dst_colorspace": "ITU601", "dst_color_range": "MPEG"}
@@ -93,6 +96,11 @@ class Source:
         if table.is_cut_short or table.is_damaged.any():
             raise damaged(path, None, NOT_WHOLE)
 
+    @property
+    def note(self) -> str:
+        """What of its pixels can't be kept, beside what the codec loses; empty where nothing is."""
+        return _loss(self.table.stream.pixel_format, self.pixel_format)
+
     def frames(self, first: int = 0, count: int | None = None) -> Iterator[av.VideoFrame]:
         """Its frames in display order, with numbers from 0 as their times.
 
@@ -141,11 +149,32 @@ class Source:
         return Colours.of(next(decoded(self.path, self.table, 0, 1)))
 
 
+def _loss(before: str, after: str) -> str:
+    """What a change of pixel formats leaves out; empty where it is nothing."""
+    import av
+
+    if not before:
+        return ""
+    side = 64
+    old, new = (av.VideoFormat(name, side, side) for name in (before, after))
+    bits = max(component.bits for component in old.components)
+    planes = [component for component in old.components if not component.is_alpha]
+    lost = [f"{bits} bits a value, now {MOST_BITS}"] if bits > MOST_BITS else []
+    if len(planes) > 1 and planes[1].width * planes[1].height > (
+        new.components[1].width * new.components[1].height
+    ):
+        lost.append(f"colours for more of the pixels than {after} has")
+    if len(planes) < len(old.components):
+        lost.append("transparency, now left out")
+    return f"it was {before}: {'; '.join(lost)}" if lost else ""
+
+
 def decoded(path: str, table: FrameTable, first: int, count: int) -> Iterator[av.VideoFrame]:
     """Frames as they come from FFmpeg's decoder, on one thread.
 
     Raises:
         CorruptVideoError: A frame can't be decoded whole.
+        OSError: Reading failed in a way that may pass.
     """
     import av
 
@@ -166,6 +195,7 @@ def decoded(path: str, table: FrameTable, first: int, count: int) -> Iterator[av
                 yield picture
                 number += 1
         except av.error.FFmpegError as exc:
+            raise_if_of_disk(exc, path)
             raise damaged(path, first + number, str(exc)) from exc
 
 

@@ -2,6 +2,6 @@
 
 from reelseek.care.verify._codes import CODES, Code
 from reelseek.care.verify._findings import Finding, Severity, VerifyReport
-from reelseek.care.verify._verify import verify_dataset
+from reelseek.care.verify._verify import LEVELS, verify_dataset
 
-__all__ = ["CODES", "Code", "Finding", "Severity", "VerifyReport", "verify_dataset"]
+__all__ = ["CODES", "LEVELS", "Code", "Finding", "Severity", "VerifyReport", "verify_dataset"]

@@ -32,6 +32,8 @@ _META = "Copy the dataset's meta folder again, or correct the file"
 _TOGETHER = "Copy the dataset again: its data, videos and meta folders don't belong together"
 _INFO = "Correct meta/info.json"
 _REENCODE = "Re-encode the dataset: `reelseek reencode DATASET OUT`"
+_RESTAMP = "Put each frame at its number / fps: `reelseek reencode DATASET OUT --restamp`"
+_MODALITY = "Correct meta/modality.json"
 _LFS = "Run `git lfs pull` in the dataset's folder"
 
 _CODES = (
@@ -63,7 +65,9 @@ _CODES = (
          _META),
     Code("file-unused", NOTE, "No episode refers to a video or parquet file.",
          "Delete it if it isn't needed"),
-    Code("check-failed", ERROR, "A file could not be checked.", "Run the command again"),
+    Code("check-failed", ERROR, "A file could not be checked.",
+         "Check its permissions, and that the disk or NAS is mounted on all machines; then run the "
+         "command again"),
     # Frames against rows
     Code("frames-one-missing", ERROR, "A video has one frame less than its episode has rows.",
          "Drop the episode's last row in data and meta, or record the episode again"),
@@ -82,20 +86,21 @@ _CODES = (
     # Times
     Code("fps-ntsc", ERROR, "A video has 29.97 frames a second, and info.json says 30 (or 59.94 "
          "and 60, 23.976 and 24, ...).",
-         "Stamp the frames anew at the rate of info.json: `reelseek reencode DATASET OUT`"),
+         _RESTAMP),
     Code("fps-wrong", ERROR, "A video has another frame rate than info.json says.",
-         "Correct the fps in meta/info.json and the timestamps in data, or re-encode the videos"),
-    Code("times-drift", ERROR, "A video's frames slowly leave the times of the rows.", _REENCODE),
+         "If the frames were taken at info.json's rate, put them there: `reelseek reencode DATASET "
+         "OUT --restamp`; else correct the fps in meta/info.json and the timestamps in data"),
+    Code("times-drift", ERROR, "A video's frames slowly leave the times of the rows.", _RESTAMP),
     Code("times-dropped-frames", ERROR, "Frames were dropped: a video's times jump.",
          "Take the episode out, or re-encode it with its last frame repeated in the gaps"),
-    Code("times-variable", ERROR, "A video's frames are spaced unevenly.", _REENCODE),
+    Code("times-variable", ERROR, "A video's frames are spaced unevenly.", _RESTAMP),
     Code("times-not-increasing", ERROR, "Several frames have one time, or times go back.",
-         _REENCODE),
-    Code("times-absent", ERROR, "A video gives its frames no times.", _REENCODE),
+         _RESTAMP),
+    Code("times-absent", ERROR, "A video gives its frames no times.", _RESTAMP),
     Code("times-coarse", WARNING, "A video's clock is too coarse for the frame rate: rounded "
-         "times are further off than LeRobot's tolerance of 0.1 ms.", _REENCODE),
+         "times are further off than LeRobot's tolerance of 0.1 ms.", _RESTAMP),
     Code("camera-offset", ERROR, "A camera's first frame isn't at the time of the first row.",
-         "Re-encode the video from time 0, or correct from_timestamp"),
+         _RESTAMP),
     Code("rows-off-grid", ERROR, "The timestamps of an episode's rows aren't frame number / fps.",
          "Write the timestamp column again as frame_index / fps"),
     Code("rows-start-late", NOTE, "The timestamps of the rows don't start at 0.",
@@ -110,7 +115,7 @@ _CODES = (
          "Look at these frames; take the episode out if the camera was off"),
     # Streams of one camera
     Code("mixed-size", ERROR, "Videos of one camera differ in picture size.",
-         "Re-encode them to one size: `reelseek reencode DATASET OUT --size`"),
+         "Re-encode them to one size: `reelseek reencode DATASET OUT --size WxH`"),
     Code("mixed-codec", WARNING, "Videos of one camera differ in codec.", _REENCODE),
     Code("mixed-pixel-format", WARNING, "Videos of one camera differ in pixel format.", _REENCODE),
     Code("mixed-time-base", NOTE, "Videos of one camera differ in the ticks of their clock.",
@@ -134,6 +139,15 @@ _CODES = (
     Code("column-missing", ERROR, "A parquet file lacks a column that info.json lists.",
          "Copy the file again from its source, or take the feature out of info.json"),
     Code("column-unlisted", NOTE, "A column isn't in info.json.", "Add it to the features"),
+    # GR00T's modality.json
+    Code("modality-column", ERROR, "modality.json takes a name from a column that isn't there.",
+         _MODALITY),
+    Code("modality-slice", ERROR, "modality.json takes more numbers from a column than it has.",
+         _MODALITY),
+    Code("modality-camera", ERROR, "modality.json takes a name from a camera that isn't there.",
+         _MODALITY),
+    Code("modality-task", ERROR, "An annotation that modality.json names isn't among the tasks.",
+         "Add the task to meta, or correct the column"),
     # Episodes, rows and tasks
     Code("episode-duplicate", ERROR, "meta lists an episode twice.",
          "Delete the wrong entry from meta"),
@@ -163,6 +177,17 @@ _CODES = (
 
 CODES: dict[str, Code] = {code.name: code for code in _CODES}
 """All codes by name."""
+NOT_RESTAMPED = "Mend the number of frames first: with others than rows, no times would fit them"
+
+
+def is_mended_by_times(code: str) -> bool:
+    """True where ``--restamp`` mends it, which takes as many frames as rows."""
+    return "--restamp" in CODES[code].remedy
+
+
+def size_remedy(width: int, height: int) -> str:
+    """The remedy for videos of other sizes than this, the camera's usual one."""
+    return CODES["mixed-size"].remedy.replace("WxH", f"{width}x{height}")
 
 
 def found(code: str, what: str, *, remedy: str = "", **where: Any) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,6 +14,9 @@ from reelseek.care.verify._meta import Meta
 from reelseek.datasets._records import Layout, RowSpan, VideoSpan
 from reelseek.errors import FeatureNotFoundError, ReelseekError
 from reelseek.index._build_index import list_videos
+
+NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+"""What ``stat`` says where there is no file, or a link to none."""
 
 
 @dataclass(slots=True)
@@ -27,10 +31,6 @@ class Files:
     """Files that are missing, and files that nothing refers to."""
     to_check: list[str] = field(default_factory=list)
     """Files that are there, and are to be looked into."""
-
-    def camera_of(self, path: str) -> str:
-        """The camera of a video; empty where none refers to it."""
-        return next((name for name, files in self.videos.items() if path in files), "")
 
 
 def list_files(meta: Meta) -> Files:
@@ -50,10 +50,10 @@ def list_files(meta: Meta) -> Files:
         )
         files.to_check = sorted({*present, *parquet})
         return files
-    _drop_unused_cameras(meta, files, set(present))
+    _drop_unused_cameras(meta, files)
     expected = {path for camera in files.videos.values() for path in camera} | set(files.rows)
     _find_missing(meta, files)
-    files.to_check = sorted(path for path in expected if os.path.lexists(meta.root / path))
+    files.to_check = sorted(path for path in expected if _is_there(meta.root / path))
     for path in sorted({*present, *parquet} - expected):
         files.findings.append(found("file-unused", "no episode refers to the file", path=path))
     return files
@@ -85,11 +85,11 @@ def _place_videos(meta: Meta, layout: Layout, files: Files) -> None:
             places.clear()
 
 
-def _drop_unused_cameras(meta: Meta, files: Files, present: set[str]) -> None:
+def _drop_unused_cameras(meta: Meta, files: Files) -> None:
     """Cameras of info.json of which there is no file at all."""
     for camera in list(files.videos):
         places = files.videos[camera]
-        if any(path in present for path in places) or not files.rows:
+        if any(os.path.lexists(meta.root / path) for path in places) or not files.rows:
             continue
         del files.videos[camera]
         named = set(meta.modality.video.values()) if meta.modality else {camera}
@@ -107,17 +107,31 @@ def _find_missing(meta: Meta, files: Files) -> None:
     assert meta.layout is not None
     for camera, places in files.videos.items():
         for path, episodes in places.items():
-            if not os.path.lexists(meta.root / path):
+            if not _is_there(meta.root / path):
+                what = f"the video {_of(meta.layout, episodes)} {_gone(meta.root / path)}"
                 files.findings.append(
-                    found("video-missing", f"the video {_of(meta.layout, episodes)} isn't there",
+                    found("video-missing", what,
                           path=path, camera=camera, episode=_only(meta.layout, episodes))
                 )  # fmt: skip
     for path, rows in files.rows.items():
-        if not os.path.lexists(meta.root / path):
+        if not _is_there(meta.root / path):
+            what = f"the file {_of(meta.layout, rows)} {_gone(meta.root / path)}"
             files.findings.append(
-                found("parquet-missing", f"the file {_of(meta.layout, rows)} isn't there",
-                      path=path, episode=_only(meta.layout, rows))
-            )  # fmt: skip
+                found("parquet-missing", what, path=path, episode=_only(meta.layout, rows))
+            )
+
+
+def _is_there(path: Path) -> bool:
+    """False where there is no file; True where only looking into it can tell, as on a bad disk."""
+    try:
+        path.stat()
+    except OSError as exc:
+        return exc.errno not in NO_FILE
+    return True
+
+
+def _gone(path: Path) -> str:
+    return "is a link to a file that isn't there" if path.is_symlink() else "isn't there"
 
 
 def _of(layout: Layout, episodes: list[tuple[int, VideoSpan]] | list[tuple[int, RowSpan]]) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
 from typing import Any
 
-from reelseek.care.verify._codes import found
+from reelseek.care.verify._codes import found, size_remedy
 from reelseek.care.verify._findings import Finding
 from reelseek.care.verify._judge_rows import Table
 from reelseek.care.verify._judge_videos import Video
@@ -16,13 +17,17 @@ from reelseek.datasets._records import DatasetInfo, Feature, Layout
 from reelseek.datasets._summary import ENCODERS
 
 PATH = "meta/info.json"
-SPLIT = re.compile(r"\s*(\d+)\s*:\s*(\d+)\s*")
+SPLIT = re.compile(r"\s*(\d{1,18})\s*:\s*(\d{1,18})\s*")
+MAX_NUMBER = 1e9
+"""No frame rate is beyond it; whole numbers in JSON may even be too large for a float."""
 OPTIONAL = frozenset({"timestamp", "frame_index", "episode_index", "index", "task_index"})
 """Columns that LeRobot lists, and that other writers leave out."""
 MIXED = (
     ("size", "mixed-size"), ("codec", "mixed-codec"), ("pixel_format", "mixed-pixel-format"),
     ("time_base", "mixed-time-base"), ("parameter_sets", "mixed-parameter-sets"),
 )  # fmt: skip
+HEIGHT_AND_WIDTH = (("height", "width"), ("h", "w"))
+"""What writers call the dimensions of a picture."""
 KINDS = {"float": "float", "int": "int", "uint": "int", "bool": "bool"}
 
 
@@ -38,7 +43,9 @@ def judge_totals(
         ("total_videos", "info-total-videos", num_videos, "videos belong to the episodes"),
     ):
         said = info.raw.get(name)
-        if said is not None and said != counted:
+        # Where an episode's rows aren't its length, that is told; the total may be of either.
+        is_listed = name == "total_frames" and said == int(layout.episodes.starts[-1])
+        if said is not None and said != counted and not is_listed:
             yield found(code, f"{name} is {brief(said)}, and {counted} {of}", path=PATH)
     yield from _splits(info.raw.get("splits"), episodes)
     yield from _gaps(layout)
@@ -78,7 +85,8 @@ def judge_camera(feature: Feature, fps: float, videos: Sequence[Video]) -> Itera
         for path, value in values.items():
             if value != usual[name]:
                 what = _mixed_text(name, value, usual[name])
-                yield found(code, what, path=path, camera=feature.name)
+                remedy = size_remedy(*usual[name]) if name == "size" else ""
+                yield found(code, what, remedy=remedy, path=path, camera=feature.name)
     yield from _about_camera(feature, fps, usual)
 
 
@@ -106,10 +114,9 @@ def _about_camera(feature: Feature, fps: float, usual: dict[str, Any]) -> Iterat
         yield found("info-fps", f"video.fps is {said:g}, and the dataset's fps {fps:g}", **where)
     if not usual:
         return
-    shape = _height_and_width(feature)
     width, height = usual["size"]
-    if shape is not None and shape != (height, width):
-        what = f"info.json says {shape[1]}x{shape[0]}, and the videos are {width}x{height}"
+    if len(feature.shape) == 3 and (height, width) not in _heights_and_widths(feature):
+        what = f"info.json says {list(feature.shape)}, and the videos are {width}x{height}"
         yield found("info-shape", what, **where)
     codec = feature.info.get("video.codec")
     if codec and codec not in (usual["codec"], *ENCODERS.get(usual["codec"], ())):
@@ -123,18 +130,16 @@ def _about_camera(feature: Feature, fps: float, usual: dict[str, Any]) -> Iterat
 
 def _number(value: Any) -> float | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number else None
+    return float(value) if is_number and abs(value) <= MAX_NUMBER else None
 
 
-def _height_and_width(feature: Feature) -> tuple[int, int] | None:
-    """By the names of the shape's dimensions where there are any, as their order differs."""
-    names = feature.names
-    if isinstance(names, list) and "height" in names and "width" in names:
-        places = names.index("height"), names.index("width")
-        if max(places) < len(feature.shape):
-            return feature.shape[places[0]], feature.shape[places[1]]
-        return None
-    return (feature.shape[0], feature.shape[1]) if len(feature.shape) == 3 else None
+def _heights_and_widths(feature: Feature) -> set[tuple[int, int]]:
+    """What a shape of three may mean: its names say, else writers differ in the order."""
+    shape, names = feature.shape, feature.names
+    for height, width in HEIGHT_AND_WIDTH:
+        if isinstance(names, list) and len(names) == 3 and height in names and width in names:
+            return {(shape[names.index(height)], shape[names.index(width)])}
+    return set(permutations(shape, 2))
 
 
 def judge_columns(info: DatasetInfo, tables: Mapping[str, Table]) -> Iterator[Finding]:

@@ -73,8 +73,8 @@ class Motion:
         position = self.layout.episodes.position_of(episode)
         if position is None:
             return None
-        span = self.layout.rows_of(position)
         try:
+            span = self.layout.rows_of(position)
             unused = frozenset(column_names(span.path)) - {self.column}
             values = read_rows(span, episode, unused)[self.column]
         except (ReelseekError, KeyError):

@@ -65,11 +65,16 @@ def judge_table(table: Table, layout: Layout | None, starts: list[int]) -> Itera
         yield found(fault["code"], fault["what"], remedy=fault["remedy"], path=table.path)
         return
     yield from _values(table)
+    is_own = bool(table.spans) and table.spans[0][1].is_whole_file
     for run in table.facts["episodes"]:
-        yield from _own_faults(table, run)
+        if is_own or run["episode"] is not None:  # else it may be of several episodes
+            yield from _own_faults(table, run)
     if layout is not None:
+        lost = 0
         for position, span in table.spans:
-            yield from _against_meta(table, layout, position, span, starts)
+            yield from _against_meta(table, layout, position, span, starts, lost)
+            run = table.run_of(int(layout.episodes.indices[position]), span)
+            lost += 0 if run is None else span.length - run["rows"]
         yield from _rows_of_nobody(table, layout)
 
 
@@ -104,24 +109,35 @@ def _own_faults(table: Table, run: Facts) -> Iterator[Finding]:
 
 
 def _against_meta(
-    table: Table, layout: Layout, position: int, span: RowSpan, starts: list[int]
+    table: Table, layout: Layout, position: int, span: RowSpan, starts: list[int], lost: int
 ) -> Iterator[Finding]:
+    """An episode's rows; those before it in the file lack so many, which is their own fault."""
     episode, length = layout.episodes[position].index, layout.episodes[position].length
     where: Facts = {"path": table.path, "episode": episode}
     run = table.run_of(episode, span)
+    if run is None and _is_untold(table):
+        return
     if run is None or (run["episode"] is not None and run["episode"] != episode):
         yield _misnamed(table, episode, span, length)
         return
     if run["rows"] != length:
         what = f"{run['rows']} rows, and meta says {length}"
         yield found("rows-length", what, **where)
-    elif not span.is_whole_file and run["first"] != span.first:
+    elif not span.is_whole_file and run["first"] not in (span.first, span.first - lost):
         what = f"its rows start at row {run['first']} of the file, and meta says {span.first}"
         yield found("rows-length", what, **where)
-    if run["index"] is None and run["index_start"] not in (None, starts[position]):
+    # By the rows that are there, or as meta lists them, where an earlier episode lacks some.
+    fits = (None, starts[position], int(layout.episodes.starts[position]))
+    if run["index"] is None and run["index_start"] not in fits:
         what = f"index starts at {run['index_start']}, and {starts[position]} rows come before"
         yield found("row-index", what, **where)
     yield from _tasks(layout, position, run, where)
+
+
+def _is_untold(table: Table) -> bool:
+    """True where not all rows say which episode they are of, which is a finding of its own."""
+    column = table.facts["columns"].get("episode_index", {})
+    return bool(column.get("missing")) or column.get("not_finite") is not None
 
 
 def _misnamed(table: Table, episode: int, span: RowSpan, length: int) -> Finding:

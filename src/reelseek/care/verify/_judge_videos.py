@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.care.verify._clocks import TOLERANCE, ClockFault, rate_fault, spacing_fault
-from reelseek.care.verify._codes import found
+from reelseek.care.verify._codes import NOT_RESTAMPED, found, is_mended_by_times, size_remedy
 from reelseek.care.verify._findings import Finding
 from reelseek.care.verify._video_facts import times_of
 from reelseek.care.verify._windows import Part, Placed, place_parts, unused_runs
@@ -51,9 +51,17 @@ class Video:
         """The episode whose own file it is."""
         return self.parts[0].episode if len(self.parts) == 1 else None
 
+    @property
+    def has_frames_of_rows(self) -> bool:
+        """True where its frames are as many as its episodes' rows, as far as these are known."""
+        rows = sum(part.rows for part in self.parts)
+        return not self.parts or self.num_frames == rows
+
     def found(self, code: str, what: str, **where: Any) -> Finding:
         """A finding about this file."""
         where = {"episode": self.episode, **where}
+        if is_mended_by_times(code) and not self.has_frames_of_rows:
+            where["remedy"] = NOT_RESTAMPED
         return found(code, what, path=self.path, camera=self.camera, **where)
 
     def placed(self) -> list[Placed]:
@@ -79,7 +87,8 @@ def judge_video(video: Video) -> Iterator[Finding]:
     yield from _damage(video)
     yield from _open_gops(video)
     if not facts["has_one_size"]:
-        yield video.found("mixed-size", "the picture size changes within the file")
+        what = "the picture size changes within the file"
+        yield video.found("mixed-size", what, remedy=size_remedy(*facts["size"]))
     seconds = times_of(facts)
     if seconds is None:
         yield video.found("times-absent", "the file gives its frames no times")
@@ -130,8 +139,9 @@ def _open_gops(video: Video) -> Iterator[Finding]:
 
 def _count(video: Video) -> Iterator[Finding]:
     """Frames against rows by number alone, where times don't tell more."""
-    if video.parts:
-        rows = sum(part.rows for part in video.parts)
+    rows = sum(part.rows for part in video.parts)
+    listed = sum(part.listed for part in video.parts)
+    if video.parts and video.num_frames != listed:
         yield from _difference(video, rows - video.num_frames, rows, video.num_frames, 0)
 
 
@@ -170,8 +180,9 @@ def _whole(video: Video, seconds: Seconds, fps: float) -> Iterator[Finding]:
     part, count = video.parts[0], len(seconds)
     spacing = spacing_fault(seconds, fps, video.tick)
     yield from _spacing(video, spacing, 0)
-    if not _explains(spacing, part.rows - count):
-        yield from _difference(video, part.rows - count, part.rows, count, 0)
+    missing = part.missing_of(count)
+    if not _explains(spacing, missing):
+        yield from _difference(video, missing, part.rows, count, 0)
     off, slack = float(seconds[0]), TOLERANCE + video.tick / 2
     if abs(off) > slack and abs(off - part.rows_start) > slack:
         what = f"the first frame is at {off:.4f} s, and the first row at {part.rows_start:.4f} s"
@@ -247,7 +258,7 @@ def _part(
     spacing = spacing_fault(seconds[one.first : min(one.end, one.first + part.rows)], fps,
                             video.tick)  # fmt: skip
     yield from _spacing(video, spacing, one.first, **where)
-    missing = part.rows - one.count
+    missing = part.missing_of(one.count)
     if _explains(spacing, missing):
         return
     if missing > 1 and one.wanted_end > total:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reelseek.care.jobs import Executor, Item, Job, discard_job, job_folder, run_job, stamp_of
+from reelseek.care.jobs import Executor, Item, Job, discard_job, job_folder, run_job
 from reelseek.care.verify._check_file import check_file
 
 NAME = "verify"
@@ -64,10 +64,13 @@ def look_into(
             tell(count, len(paths))
         return looked
     arguments = {"root": str(root), "level": level, "fps": fps}
-    job = Job(NAME, FUNCTION, arguments, _items(root, paths), job_folder(root, f"{NAME}-{level}"))
+    folder = job_folder(root, f"{NAME}-{level}")
+    job = Job(NAME, FUNCTION, arguments, _items(root, paths), folder, needs=(str(root),))
     if is_fresh:
         discard_job(job)
-    outcomes = {outcome.key: outcome for outcome in run_job(job, executor, tell=tell)}
+    # Looking again quickly takes no longer than asking whether anything changed.
+    run = run_job(job, executor, tell=tell, keep=level != "quick")
+    outcomes = {outcome.key: outcome for outcome in run}
     for path in paths:
         outcome = outcomes[path]
         looked.num_kept += outcome.attempts == 0
@@ -75,19 +78,11 @@ def look_into(
             looked.failures[path] = outcome.error
         else:
             looked.facts[path] = outcome.value
-    if level == "quick":  # looking again takes no longer than asking whether anything changed
-        discard_job(job)
+    if level == "quick":
         with contextlib.suppress(OSError):  # an index may be there
             job.folder.parent.parent.rmdir()
     return looked
 
 
 def _items(root: Path, paths: Sequence[str]) -> tuple[Item, ...]:
-    return tuple(Item(path, _size(root / path), stamp_of(root / path)) for path in paths)
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
+    return tuple(Item.of_file(path, root / path) for path in paths)

@@ -13,7 +13,7 @@ import numpy as np
 
 from reelseek.care.verify._codes import found
 from reelseek.care.verify._findings import Finding
-from reelseek.datasets._files import LFS_FAULT, read_json, read_json_lines
+from reelseek.datasets._files import LFS_FAULT, check_json_lines, read_json, read_json_lines
 from reelseek.datasets._info import read_info
 from reelseek.datasets._layout_v2 import LayoutV2
 from reelseek.datasets._layout_v3 import TASK_TEXT, LayoutV3
@@ -22,6 +22,8 @@ from reelseek.datasets._records import DatasetInfo, Layout
 from reelseek.errors import DatasetNotFoundError, ReelseekError
 
 T = TypeVar("T")
+NOT_READ_ELSEWHERE = ("stats.json", "episodes_stats.jsonl", "episodes.jsonl", "tasks.jsonl")
+"""LeRobot's files whose content isn't checked, or not where another file of meta is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,9 @@ def read_meta(root: Path) -> Meta:
         if not any(finding.code == "episode-duplicate" for finding in findings):
             layout = tried(lambda: _layout(root, info))
     modality = tried(lambda: read_modality(root))
-    for path in sorted((root / "meta").glob("*.json*")):
-        tried(lambda path=path: _read_whole(path))  # type: ignore[misc]
+    for name in NOT_READ_ELSEWHERE:
+        if (root / "meta" / name).exists():
+            tried(lambda name=name: _check_syntax(root / "meta" / name))  # type: ignore[misc]
     return Meta(root, info, layout, modality, tuple(dict.fromkeys(findings)))
 
 
@@ -86,11 +89,10 @@ def _layout(root: Path, info: DatasetInfo) -> Layout:
     return LayoutV3(root, info) if info.version == "v3.0" else LayoutV2(root, info)
 
 
-def _read_whole(path: Path) -> None:
+def _check_syntax(path: Path) -> None:
     """Is it what its name says?"""
     if path.suffix == ".jsonl":
-        for _line in read_json_lines(path):
-            pass
+        check_json_lines(path)
     else:
         read_json(path)
 
@@ -110,25 +112,33 @@ def _doubled(root: Path, info: DatasetInfo) -> Iterator[Finding]:
     """Episodes and tasks that are listed twice."""
     episodes, tasks = _numbers_v3(root) if info.version == "v3.0" else _numbers_v2(root)
     path = "meta/episodes" if info.version == "v3.0" else "meta/episodes.jsonl"
-    for number, times in Counter(episodes).items():
+    for number, times in Counter(filter(_is_plain, episodes)).items():
         if times > 1:
             yield found("episode-duplicate", f"episode {number} is listed {times} times",
                         path=path, episode=number)  # fmt: skip
     path = "meta/tasks.parquet" if info.version == "v3.0" else "meta/tasks.jsonl"
     for place, label in ((0, "task_index"), (1, "text")):
-        for value, times in Counter(task[place] for task in tasks).items():
+        values = (task[place] for task in tasks if _is_plain(task[place]))
+        for value, times in Counter(values).items():
             if times > 1:
                 what = f"the task with the {label} {value!r} is listed {times} times"
                 yield found("task-duplicate", what, path=path)
 
 
+def _is_plain(value: object) -> bool:
+    """True for what can be listed twice; all else is refused where the layout is read."""
+    return isinstance(value, int | str)
+
+
 def _numbers_v2(root: Path) -> tuple[list[object], list[tuple[object, str]]]:
-    episodes = [line.get("episode_index") for line in read_json_lines(root / "meta/episodes.jsonl")]
+    episodes: list[object] = [
+        line.get("episode_index") for line in read_json_lines(root / "meta/episodes.jsonl")
+    ]
     tasks = [
         (line.get("task_index"), str(line.get("task")))
         for line in read_json_lines(root / "meta/tasks.jsonl")
     ]
-    return [number for number in episodes if isinstance(number, int)], tasks
+    return episodes, tasks
 
 
 def _numbers_v3(root: Path) -> tuple[list[object], list[tuple[object, str]]]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.datasets._files import LFS_FAULT
-from reelseek.errors import DatasetNotFoundError, ReelseekError
+from reelseek.errors import ReelseekError
 
 Facts = dict[str, Any]
 MAX_ELEMENTS = 4096
@@ -36,8 +36,6 @@ def row_facts(path: str, fps: float | None) -> Facts:
 
 
 def _fault_code(path: str, exc: ReelseekError) -> str:
-    if isinstance(exc, DatasetNotFoundError) and not Path(path).exists():
-        return "parquet-missing"
     if exc.what == LFS_FAULT:
         return "parquet-lfs-pointer"
     is_empty = Path(path).is_file() and Path(path).stat().st_size == 0
@@ -62,13 +60,18 @@ def _facts(path: Path, fps: float | None) -> Facts:
             if columns[name]["missing"] == 0:
                 values = as_array(column, name, path)
                 columns[name] |= _values(values)
-                if name in COUNTED and values.ndim == 1 and values.dtype != object:
+                if name in COUNTED and _is_countable(values):
                     kept[name] = values
     return {
         "num_rows": num_rows,
         "columns": columns,
         "episodes": list(_episodes(kept, num_rows, fps)),
     }
+
+
+def _is_countable(values: NDArray[Any]) -> bool:
+    """True for one number a row; where one isn't finite, that is the finding."""
+    return values.ndim == 1 and values.dtype.kind in "if" and bool(np.isfinite(values).all())
 
 
 def _kind(arrow_type: Any) -> str:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from reelseek.care.jobs import Executor
 from reelseek.care.verify._check_file import PARQUET
@@ -15,6 +15,7 @@ from reelseek.care.verify._codes import found
 from reelseek.care.verify._files import Files, list_files
 from reelseek.care.verify._findings import Finding, VerifyReport, sorted_findings
 from reelseek.care.verify._judge_info import judge_camera, judge_columns, judge_totals
+from reelseek.care.verify._judge_modality import judge_modality
 from reelseek.care.verify._judge_pictures import judge_pictures, motion_of
 from reelseek.care.verify._judge_rows import (
     Table,
@@ -30,7 +31,7 @@ from reelseek.care.verify._windows import Part
 from reelseek.datasets._records import VideoSpan
 
 Level = Literal["quick", "decode"]
-LEVELS = ("quick", "decode")
+LEVELS = get_args(Level)
 
 
 def verify_dataset(
@@ -106,6 +107,9 @@ def _judged(meta: Meta, files: Files, facts: dict[str, dict[str, Any]]) -> Itera
     yield from judge_constants(
         ranges, sum(table.facts.get("num_rows", 0) for table in tables.values())
     )
+    if meta.modality is not None:
+        tasks = None if meta.layout is None else meta.layout.tasks
+        yield from judge_modality(meta.modality, meta.info, tasks, tables)
     videos = list(_videos(meta, files, facts, tables, rows))
     motion = motion_of(meta.layout, ranges)
     for video in videos:
@@ -149,6 +153,7 @@ def _part(
     return Part(
         episode=int(meta.layout.episodes.indices[position]),
         rows=rows[position],
+        listed=int(meta.layout.episodes.lengths[position]),
         start=span.from_seconds,
         end=span.to_seconds,
         rows_start=starts.get(position, 0.0),

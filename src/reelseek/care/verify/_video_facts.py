@@ -13,7 +13,7 @@ from reelseek.bitstream import hevc_nal_types, iter_nals, nal_format_of
 from reelseek.bitstream._hevc import RASL
 from reelseek.care.verify._runs import runs_of
 from reelseek.datasets._files import LFS_START
-from reelseek.errors import CorruptVideoError, NotAVideoError, ReelseekError, VideoNotFoundError
+from reelseek.errors import CorruptVideoError, NotAVideoError, ReelseekError
 from reelseek.index import NO_PTS, FrameTable, index_tables
 from reelseek.index._places import PacketPlaces
 from reelseek.index._source import is_cut
@@ -38,12 +38,12 @@ def video_facts(path: str, *, is_decoded: bool) -> Facts:
     try:
         table = index_tables(path).frames
         facts = _facts(path, table)
+        if is_decoded:
+            from reelseek.care.verify._decode import decoded_facts
+
+            facts["decoded"] = decoded_facts(path, table)
     except ReelseekError as exc:
         return {"fault": _fault(path, exc)}
-    if is_decoded:
-        from reelseek.care.verify._decode import decoded_facts
-
-        facts["decoded"] = decoded_facts(path, table)
     return facts
 
 
@@ -131,8 +131,6 @@ def _fault(path: str, exc: ReelseekError) -> Facts:
 
 
 def _fault_code(path: str, exc: ReelseekError) -> str:
-    if isinstance(exc, VideoNotFoundError):
-        return "video-unreadable" if Path(path).exists() else "video-missing"
     if isinstance(exc, CorruptVideoError):
         return _cut_code(path)
     if not isinstance(exc, NotAVideoError):

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from reelseek.care.verify._clocks import TOLERANCE
 
+FAR = 2**53
+"""More frames than any file has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -17,13 +20,20 @@ class Part:
     episode: int
     """The episode's number."""
     rows: int
-    """The frames that it needs."""
+    """The frames that it needs: one for each of its rows."""
+    listed: int
+    """Its length in meta. Where the rows are others, that is a fault of its own, and a video that
+    fits either has none."""
     start: float
     """When it starts on the file's clock, in seconds."""
     end: float | None
     """When it ends there; None for the next one's start, or the end of the file."""
     rows_start: float
     """The timestamp of its first row, in seconds; 0 where it isn't known."""
+
+    def missing_of(self, count: int) -> int:
+        """How many frames it lacks where it has so many; below 0 where some are left."""
+        return 0 if count == self.listed else self.rows - count
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +72,14 @@ def place_parts(parts: list[Part], seconds: NDArray[np.float64], fps: float) -> 
         if until is None and number + 1 < len(parts):
             until = parts[number + 1].start
         end = len(seconds) if until is None else int(np.searchsorted(seconds, until - half))
-        wanted = end if until is None else first + round((until - part.start) * fps)
+        wanted = end if until is None else first + _rounded((until - part.start) * fps)
         off = float(seconds[min(first, len(seconds) - 1)] - part.start)
         placed.append(Placed(part, first, max(first, end), off, wanted))
     return placed
+
+
+def _rounded(frames: float) -> int:
+    return round(min(max(frames, -FAR), FAR))  # meta may say what overflows to infinity
 
 
 def unused_runs(placed: list[Placed], num_frames: int) -> list[tuple[int, int]]:
