@@ -14,11 +14,17 @@ from reelseek.launch._batch_script import batch_script
 from reelseek.launch._check_script import check_script, check_text
 from reelseek.launch._exports import _NVIDIA_LINES
 from reelseek.launch._problems import CODES, Severity
+from reelseek.launch._shell_script import read_script
+from reelseek.launch._starts import LD, starts
 from tests.cli.conftest import Run
 from tests.conftest import REPOSITORY, needs
 from tests.launch.jobs import many_jobs
 
-GOOD = """\
+SRUN = "srun --export=ALL torchrun"
+OPTIONS = '--nnodes=2 --nproc-per-node=8 --rdzv-backend=c10d --rdzv-endpoint="$head:29500"'
+START = f"{SRUN} {OPTIONS} train.py\n"
+GOOD = (
+    """\
 #!/bin/bash
 #SBATCH --job-name=idm
 #SBATCH --nodes=2
@@ -36,14 +42,13 @@ for d in "$ENV/lib/$PY/site-packages"/nvidia/*/lib; do
 done
 export LD_LIBRARY_PATH="$LDP${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-srun --export=ALL torchrun --nnodes=2 --nproc-per-node=8 --rdzv-endpoint="$head:29500" train.py
 """
+    + START
+)
 EXPORT = 'export LD_LIBRARY_PATH="$LDP${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"\n'
-SRUN = "srun --export=ALL torchrun"
-OPTIONS = '--nnodes=2 --nproc-per-node=8 --rdzv-endpoint="$head:29500"'
-RUN = "torchrun --nnodes=2 --nproc-per-node=8 --rdzv-endpoint=$head:29500 train.py"
+OLD = "export LD_LIBRARY_PATH=$LDP:$LD_LIBRARY_PATH\n"
+RUN = f"torchrun {OPTIONS} train.py".replace('"', "")
 TAIL = GOOD[GOOD.index(EXPORT) :]
-START = f"{SRUN} {OPTIONS} train.py\n"
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +71,12 @@ BAD = [
     ("no-shebang", "#!/bin/bash\n", "\n"),
     ("sbatch-after-command", "set -euo", "hostname\n#SBATCH --time=1:00:00\nset -euo"),
     ("export-after-start", TAIL, TAIL.removeprefix(EXPORT) + EXPORT),
+    ("export-after-start", TAIL,
+     f"{TAIL.removeprefix(EXPORT)}{EXPORT}date\nx=$(nproc)\npython -V\n"),
+    ("export-after-start", TAIL,
+     f"uv run python train.py\n{EXPORT}"),
+    ("export-after-start", TAIL,
+     f"conda run -n x python train.py\n{EXPORT}"),
     ("set-inside-python", START,
      f"python -c 'import os; os.environ[\"LD_LIBRARY_PATH\"] = \"/x\"; import torch'\n{START}"),
     ("set-inside-python", START,
@@ -85,15 +96,25 @@ BAD = [
     ("srun-export", f"#SBATCH --requeue\n#!{SRUN}", ""),
     ("srun-export", SRUN, "srun --export=NONE torchrun"),
     ("srun-export", SRUN, "srun --export=PATH,HOME torchrun"),
+    ("srun-export", SRUN, "srun \\\n  --export NONE \\\n  torchrun"),
     ("conda-hook", "ENV=", "conda activate gr00t\nENV="),
     ("no-rendezvous", ' --rdzv-endpoint="$head:29500"', ""),
     ("no-rendezvous", '--rdzv-endpoint="$head:29500"', "--standalone"),
+    ("no-rendezvous", "--rdzv-backend=c10d ", ""),
+    ("no-rendezvous", "--rdzv-backend=c10d", "--rdzv_backend=static"),
+    ("no-rendezvous", '--rdzv-backend=c10d --rdzv-endpoint="$head:29500"', "--master-addr=$head"),
+    ("no-rendezvous", '--rdzv-backend=c10d --rdzv-endpoint="$head:29500"',
+     "--master-addr=$head --node_rank=$SLURM_NODEID"),
+    ("no-rendezvous", '--rdzv-backend=c10d --rdzv-endpoint="$head:29500"', "\\\n  --standalone"),
     ("torchrun-not-in-srun", SRUN, "torchrun"),
     ("torchrun-too-often", "--ntasks-per-node=1", "--ntasks-per-node=8"),
     ("nnodes-differs", "--nnodes=2", "--nnodes 4"),
     ("nnodes-differs", "--nnodes=2 ", ""),
+    ("nnodes-differs", "torchrun --nnodes=2 ", "torchrun \\\n  --nnodes=4 \\\n  "),
     ("nproc-differs", "--nproc-per-node=8", "--nproc_per_node=4"),
     ("nproc-differs", "--nproc-per-node=8 ", ""),
+    ("nproc-differs", "--nproc-per-node=8 ", "\\\n  --nproc-per-node=4 \\\n  "),
+    ("nproc-differs", "torchrun --nnodes=2 --nproc-per-node=8 ", "\\\n torchrun --nnodes=2 \\\n "),
     ("folder-missing", 'LDP="$ENV/lib"', 'LDP="$ENV/lib:/opt/no/such"'),
     ("module-after-export", EXPORT, f"{EXPORT}module load gcc\n"),
     ("module-after-export", EXPORT, f"{EXPORT}ml gcc\n"),
@@ -150,6 +171,16 @@ def test_good_script_has_nothing_wrong(env: Path) -> None:
         (EXPORT, 'export "LD_LIBRARY_PATH=$LDP"\n'),
         (EXPORT + "head", f"fix() {{\n{EXPORT}}}\nfix\nhead"),
         (EXPORT, f"{START}{EXPORT}"),  # a first program that needs none of it
+        (TAIL, f"python prepare.py\n{EXPORT}srun bash run_train.sh\n"),
+        (TAIL, f"python prepare.py\n{EXPORT}uv run python train.py\n"),
+        (TAIL, f"python prepare.py\n{EXPORT}conda run -n x python train.py\n"),
+        (EXPORT, f'if [ -n "${{LD_LIBRARY_PATH:-}}" ]; then\n{OLD}else\n{EXPORT}fi\n'),
+        (EXPORT, f"[[ -v LD_LIBRARY_PATH ]] && {OLD}"),
+        (EXPORT, f': "${{LD_LIBRARY_PATH:=}}"\n{OLD}'),
+        (EXPORT, f"{EXPORT}ml list\nml -t avail gcc\nmodule list\n"),
+        (START, f"cat > other.sh <<EOF\n#SBATCH --time=1\nEOF\necho '\n#SBATCH'\n{START}"),
+        (START, START.replace("--export=ALL", "--export ALL")),
+        (START, START.replace("train.py", "train.py --export=NONE")),
         (EXPORT, f"if true; then {EXPORT} fi\n"),
         (EXPORT, ""),
         (START, f"python -c 'import os; print(os.environ[\"LD_LIBRARY_PATH\"])'\n{START}"),
@@ -173,6 +204,11 @@ def test_good_script_has_nothing_wrong(env: Path) -> None:
         ("module load cuda", "module load miniforge3\nconda activate gr00t"),
         ("--ntasks-per-node=1", "--ntasks-per-node=1  # one launcher"),
         ("gres=gpu:h100:8", "gpus-per-node=8"),
+        (
+            f"torchrun {OPTIONS} train.py",
+            "bash -c 'torchrun --nnodes=2 --nproc-per-node=8 --master-addr=$1 "
+            '--node-rank=$SLURM_NODEID train.py\' x "$head"',
+        ),
     ],
 )
 def test_other_good_scripts_have_nothing_wrong(good: str, also_good: str, env: Path) -> None:
@@ -191,7 +227,7 @@ def test_problem_names_the_line_and_the_line_that_mends_it(env: Path) -> None:
     (problem,) = check_text(text.replace("--nproc-per-node=8", "--nproc_per_node 4"))
     assert problem.mend == START.strip().replace("--nproc-per-node=8", "--nproc_per_node 8")
     (problem,) = check_text(text.replace(' --rdzv-endpoint="$head:29500"', ""))
-    assert "srun --export=ALL torchrun --rdzv-backend=c10d --rdzv-id=" in problem.mend
+    assert 'srun --export=ALL torchrun --rdzv-id="$SLURM_JOB_ID" --rdzv-endpoint=' in problem.mend
     order = text.replace(EXPORT, "export LD_LIBRARY_PATH=/usr/lib:$ENV/lib:${LD_LIBRARY_PATH:-}\n")
     (problem,) = check_text(order)
     assert problem.mend == (
@@ -235,9 +271,46 @@ def test_no_text_breaks_the_reader(text: str) -> None:
         assert problem.code in CODES
 
 
-@pytest.mark.parametrize("text", ["(" * 20000, "$(" * 3000, "if a; then " * 2000])
+@pytest.mark.parametrize(
+    "text",
+    ["(" * 20000, "$(" * 3000, "if a; then " * 2000, f"{'(' * 3000} a {')' * 3000} > f <<< b"],
+)
 def test_deep_nesting_does_not_break_the_reader(text: str) -> None:
     check_text(f"#!/bin/bash\n{text}\n")
+
+
+def test_nested_shells_are_read_and_have_their_own_arguments() -> None:
+    inner = read_script("""srun bash -c "bash -c 'python a.py \\$@' x one; b \\$@" y two\nc $@\n""")
+    words = [command.words for command in inner.commands if command.name in ("python", "b", "c")]
+    assert words == [("python", "a.py", "one"), ("b", "two"), ("c", "$@")]
+
+
+def test_assignments_before_a_command_are_its_own() -> None:
+    script = read_script('LD_LIBRARY_PATH=/tmp python t.py "$(N=3; echo $N)" $LD_LIBRARY_PATH\n')
+    (start,) = starts(script)
+    assert [(made.name, made.value) for made in start.command.assignments] == [(LD, "/tmp")]
+    assert [made.name for made in script.assignments] == ["N"]
+    assert start.words[-1] == "${LD_LIBRARY_PATH}"
+
+
+def test_elements_of_arrays_are_no_variables_of_a_path() -> None:
+    loop = "for d in $E/lib/python3.10/nvidia/*/lib; do echo $d; done\n"
+    found = codes(f"#!/bin/bash\nlogs[i-1]=/x\nlogs[(]=/x\n{loop}")
+    assert "python-version-written-in" in found
+
+
+def test_environment_below_the_systems_folders_is_not_the_systems() -> None:
+    text = "#!/bin/bash\nexport LD_LIBRARY_PATH=/usr/local/miniconda3/lib:/x/envs/y/lib\n"
+    assert "order" not in codes(text)
+    assert "order" in codes(text.replace("miniconda3", "cuda"))
+
+
+def test_of_a_torchrun_over_several_lines_the_line_with_the_option_is_mended(env: Path) -> None:
+    text = GOOD.replace("@ENV@", str(env)).replace(START, START.replace(" --", " \\\n    --"))
+    text = text.replace("#SBATCH --nodes=2", "#SBATCH --nodes=3")
+    (problem,) = [p for p in check_text(text) if p.code == "nnodes-differs"]
+    assert text.split("\n")[problem.line - 1].strip() == "--nnodes=2 \\"
+    assert problem.mend == "--nnodes=3 \\"
 
 
 def test_command_line_says_where_and_how_bad(

@@ -49,12 +49,30 @@ def test_several_nodes_are_told_where_they_meet() -> None:
 
 def test_what_is_said_is_kept() -> None:
     assert filled("torchrun --nproc_per_node 4 --standalone a.py") == []
-    assert filled("torchrun --nproc-per-node=4 --rdzv_endpoint=h:1 a.py", nodes=2) == ["--nnodes=2"]
+    met = "torchrun --nproc-per-node=4 --rdzv_endpoint=h:1 --rdzv-backend=c10d --rdzv-id=1 a.py"
+    assert filled(met, nodes=2) == ["--nnodes=2"]
     assert filled("torchrun --nnodes 1:4 --rdzv-id=x a.py", nodes=2) == [
         "--nproc-per-node=8",
         *MEETING[:2],
     ]
     assert filled("torchrun --master_port 1 a.py") == ["--nproc-per-node=8"]
+
+
+def test_place_alone_gets_the_rest_as_torchs_default_would_number_no_node() -> None:
+    place = "torchrun --nnodes=2 --rdzv_endpoint=h:1 a.py"
+    assert filled(place, nodes=2, gpus=0) == [MEETING[0], MEETING[2]]
+    assert filled(place.replace("rdzv_endpoint", "master-port"), nodes=2, gpus=0) == MEETING
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["--master-addr h", "--rdzv-backend static --rdzv-endpoint h:1",
+     "--rdzv-endpoint h:1 --node-rank 0", "--master_addr h --node_rank 0"],
+)  # fmt: skip
+def test_static_meeting_with_one_command_for_all_nodes_is_refused(options: str) -> None:
+    with pytest.raises(LaunchError, match="would wait for ever"):
+        filled(f"torchrun {options} a.py", nodes=2)
+    assert filled(f"torchrun {options} a.py", gpus=0) == []
 
 
 def test_options_of_the_script_are_not_torchruns() -> None:

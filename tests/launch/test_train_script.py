@@ -234,6 +234,25 @@ def test_submitting_makes_the_folder_for_logs_and_gives_the_jobs_id(
     assert (tmp_path / "log").read_text() == "sbatch --parsable\n#!/bin/bash\n"
 
 
+def test_job_around_the_submission_is_not_handed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    around = {
+        "SLURM_JOB_ID": "1",
+        "SLURM_NNODES": "3",
+        "SLURM_CONF": "/etc/x",
+        "SBATCH_QOS": "high",
+    }
+    for name, value in around.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    sbatch = tmp_path / "sbatch"
+    sbatch.write_text('#!/bin/sh\necho "$SLURM_JOB_ID,$SLURM_NNODES,$SLURM_CONF,$SBATCH_QOS"\n')
+    sbatch.chmod(0o755)
+    assert submit("", str(tmp_path)) == ",,/etc/x,high"
+    assert around.items() <= os.environ.items()
+
+
 def test_refusal_by_sbatch_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LaunchError, match="submit it where SLURM is"):

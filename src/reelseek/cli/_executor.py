@@ -138,7 +138,7 @@ def summary_line(summary: Summary) -> Text:
     """A job's summary for people."""
     from rich.text import Text
 
-    from reelseek.cli._info import size_text
+    from reelseek._sizes import size_text
 
     done = summary.num_items - summary.num_from_journal
     text = (

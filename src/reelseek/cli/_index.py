@@ -109,8 +109,8 @@ def _verified(path: str, report: IndexReport, workers: int) -> list[Verdict]:
 def _show(report: IndexReport, verdicts: list[Verdict] | None, summary: Summary | None) -> None:
     from rich.text import Text
 
+    from reelseek._sizes import size_text
     from reelseek.cli._console import show
-    from reelseek.cli._info import size_text
 
     rate = report.num_indexed / report.seconds if report.seconds else 0.0
     kept = report.num_files - report.num_indexed

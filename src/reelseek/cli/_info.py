@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from reelseek.datasets import DatasetSummary
 
 SCHEMA = "reelseek.info/1"
-UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 def info(
@@ -46,6 +45,7 @@ def rendered(summary: DatasetSummary) -> list[RenderableType]:
     """A summary as lines and a table."""
     from rich.text import Text
 
+    from reelseek._sizes import size_text
     from reelseek.cli._console import new_table
 
     shortest, median, longest = summary.episode_lengths
@@ -81,14 +81,6 @@ def rendered(summary: DatasetSummary) -> list[RenderableType]:
         return [*lines, Text("Nothing looks wrong.", style="green")]
     wrong = [Text(f"- {finding}") for finding in summary.findings]
     return [*lines, Text("What looks wrong:", style="bold yellow"), *wrong]
-
-
-def size_text(num_bytes: int) -> str:
-    """A size as people write it."""
-    size, unit = float(num_bytes), 0
-    while size >= 1000 and unit < len(UNITS) - 1:
-        size, unit = size / 1000, unit + 1
-    return f"{size:.3g} {UNITS[unit]}"
 
 
 def _duration(hours: float) -> str:

@@ -203,8 +203,8 @@ def _rendered(report: ReencodeReport) -> Iterator[Any]:
 
 def _table(report: ReencodeReport) -> Any:
     """Before and after."""
+    from reelseek._sizes import size_text
     from reelseek.cli._console import new_table
-    from reelseek.cli._info import size_text
 
     table = new_table()
     for header in ("", "videos", "bytes a frame", "key frame every", "2 frames, ms (quartiles)",
@@ -305,8 +305,8 @@ def _check_folder(chart: Path) -> None:
 def _plan_rendered(dataset: Path, measured: Sequence[Measured], best: Measured) -> Iterator[Any]:
     from rich.text import Text
 
+    from reelseek._sizes import size_text
     from reelseek.cli._console import new_table
-    from reelseek.cli._info import size_text
 
     yield Text(
         f"{_name(dataset)}: {measured[0].num_frames} of its frames, encoded each way",

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from reelseek.care.report import Report
 
 SCHEMA = "reelseek.report/1"
-SEVERITIES = ("error", "warning", "note")
 
 
 class Level(str, Enum):
@@ -80,6 +79,8 @@ def _check_folder(out: Path) -> None:
 
 
 def _document(made: Report, out: Path) -> dict[str, Any]:
+    from reelseek.care.verify import Severity
+
     findings = made.findings.value
     return {
         "schema": SCHEMA,
@@ -88,7 +89,7 @@ def _document(made: Report, out: Path) -> dict[str, Any]:
         "num_bytes": out.stat().st_size,
         "seconds": round(made.seconds, 3),
         "is_sound": made.is_sound,
-        "findings": findings and {name: findings.count(name) for name in SEVERITIES},
+        "findings": findings and {one.value: findings.count(one.value) for one in Severity},
         "faults": made.faults,
     }
 
@@ -97,7 +98,7 @@ def _lines(made: Report, document: dict[str, Any]) -> list[RenderableType]:
     """What was written, and the verdict."""
     from rich.text import Text
 
-    from reelseek.cli._info import size_text
+    from reelseek._sizes import size_text
     from reelseek.native._printable import printable
 
     seconds, size = document["seconds"], size_text(document["num_bytes"])

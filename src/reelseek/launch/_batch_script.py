@@ -119,7 +119,7 @@ def _preflight(job: TrainJob) -> str:
 def _needs_meeting_place(job: TrainJob, torchrun: Torchrun | None) -> bool:
     if torchrun is None:
         return job.nodes > 1 or job.tasks == "gpu"
-    return job.nodes > 1 and not torchrun.meets
+    return job.nodes > 1 and "--rdzv-endpoint" not in torchrun.options
 
 
 def _command(job: TrainJob, torchrun: Torchrun | None) -> list[str]:

@@ -8,7 +8,16 @@ from pathlib import Path
 
 from reelseek.launch._problems import Problem
 from reelseek.launch._shell_script import Assignment, Script
-from reelseek.launch._starts import LD, base, before, exports, program_of, reaches, starts
+from reelseek.launch._starts import (
+    LD,
+    before,
+    exports,
+    last_unknown,
+    program_of,
+    reaches,
+    starts,
+)
+from reelseek.launch._words import base
 
 GUARDED = "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 SET_IN_PYTHON = re.compile(
@@ -23,6 +32,14 @@ OF_AN_ENVIRONMENT = re.compile(
 )
 VERSIONED = re.compile(r"(?P<prefix>[^\s:\"'=]*)/lib/python(?P<version>3\.\d+)/")
 
+CHANGES_MODULES = frozenset({
+    "load", "add", "purge", "swap", "switch", "restore", "reset", "unload", "rm", "del", "try-load",
+})  # fmt: skip
+ASKS_MODULES = frozenset({
+    "list", "avail", "av", "spider", "show", "whatis", "keyword", "key", "help", "save",
+    "savelist", "is-loaded", "is-avail", "describe", "use", "unuse",
+})  # fmt: skip
+
 
 def export_problems(script: Script) -> Iterator[Problem]:
     """All that is wrong with it."""
@@ -31,11 +48,11 @@ def export_problems(script: Script) -> Iterator[Problem]:
 
 
 def _exported_late(script: Script) -> Iterator[Problem]:
-    begun, made = list(starts(script)), exports(script)
+    begun, made, last = list(starts(script)), exports(script), last_unknown(script)
     for one in made:
         is_used = any(one in before(made, start) for start in begun)
         bare = [s for s in begun if s.command.at < one.at and not before(made, s)]
-        if one.place == () and not is_used and bare:
+        if one.place == () and not is_used and bare and one.at > last:
             first = bare[0].command
             yield Problem(
                 "export-after-start", one.line,
@@ -110,7 +127,8 @@ def _python_version(script: Script) -> Iterator[Problem]:
 def _known(script: Script, text: str) -> str:
     """A text with the variables that the script gives one value."""
     for made in script.assignments:
-        if made.has_value and "$" not in made.expanded:
+        is_plain = re.fullmatch(r"\w+", made.name)  # an array's element isn't
+        if is_plain and made.has_value and "$" not in made.expanded:
             value = made.expanded.replace("\\", r"\\")
             text = re.sub(rf"\$\{{?{made.name}\b\}}?", value, text)
     return text
@@ -147,8 +165,9 @@ def _pythons(prefix: str) -> set[str]:
 
 def _unset(script: Script) -> Iterator[Problem]:
     for name, line, at in script.bare_uses:
-        set_before = [m for m in script.assignments if m.name == LD and m.at < at + 1]
-        if name != LD or set_before or not _is_strict(script, at):
+        made = [*script.defaults, *((m.name, m.at) for m in script.assignments)]
+        is_set = any(one == LD and made_at <= at for one, made_at in made)
+        if name != LD or is_set or not _is_strict(script, at):
             continue
         text = script.line(line)
         mended = re.sub(r":\$(LD_LIBRARY_PATH\b|\{LD_LIBRARY_PATH\})", lambda _m: GUARDED, text)
@@ -195,7 +214,9 @@ def _order(script: Script) -> Iterator[Problem]:
         wide = segments(made.expanded)
         ours = [n for n, part in enumerate(parts) if OF_AN_ENVIRONMENT.search(part)]
         ours += [n for n, part in enumerate(wide) if OF_AN_ENVIRONMENT.search(part)]
-        foreign = [n for n, part in enumerate(parts) if _is_foreign(part, is_old=is_first)]
+        foreign = [
+            n for n, p in enumerate(parts) if n not in ours and _is_foreign(p, is_old=is_first)
+        ]
         is_first = False
         if ours and foreign and min(foreign) < max(ours) and len(parts) == len(wide):
             name = parts[min(foreign)]
@@ -254,10 +275,10 @@ def _module(script: Script) -> Iterator[Problem]:
 
 
 def _loads_module(words: tuple[str, ...]) -> bool:
-    changes = {"load", "add", "purge", "swap", "switch", "restore", "reset", "unload", "rm"}
-    if words[:1] == ("ml",):
-        return len(words) > 1
-    return words[:1] == ("module",) and bool(changes.intersection(words[1:2]))
+    said = next((word for word in words[1:] if not word.startswith("-")), "")
+    if words[:1] == ("ml",):  # `ml -gcc` unloads
+        return said not in ASKS_MODULES and any(not word.startswith("--") for word in words[1:])
+    return words[:1] == ("module",) and said in CHANGES_MODULES
 
 
 def _line_at(made: list[Assignment], at: int) -> int:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from reelseek.launch._problems import Problem
 from reelseek.launch._shell_script import Command, Script
-from reelseek.launch._starts import LD, Start, base, exports, starts
+from reelseek.launch._starts import LD, Start, exports, program_of, starts
 from reelseek.launch._torchrun import Torchrun, read_torchrun
+from reelseek.launch._words import base
 
 SHORT = {"-N": "--nodes", "-G": "--gpus", "-J": "--job-name", "-c": "--cpus-per-task"}
 HOOK = re.compile(
@@ -19,6 +20,9 @@ HOOK = re.compile(
 """What runs conda's hook, or may: a file that is sourced, conda from a module."""
 HEAD = '"$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1):29500"'
 """Where torchrun's nodes may meet."""
+EXPORT = re.compile(r"--export[= ](?!\\$)\S+")
+SRUN = re.compile(r"\bsrun\b")
+STANDALONE = re.compile(r"(?<!\S)--standalone\b")
 TORCHRUN = re.compile(r"(\S*\btorchrun\b|-m torch\.distributed\.(run|launch)\b)")
 
 
@@ -85,7 +89,7 @@ def _sbatch_below(script: Script) -> Iterator[Problem]:
         text = line.strip()
         if text and not text.startswith("#") and not first:
             first = number
-        if first and line.startswith("#SBATCH"):
+        if first and line.startswith("#SBATCH") and number not in script.text_lines:
             yield Problem(
                 "sbatch-after-command", number,
                 f"sbatch doesn't read this line, as it stands below the command on line {first}",
@@ -104,19 +108,34 @@ def _srun_export(script: Script) -> Iterator[Problem]:
     if not exports(script):
         return
     for command in script.commands:
-        if "srun" not in [word.rpartition("/")[2] for word in command.words[:4]]:
+        if "srun" not in map(base, command.words[:4]):
             continue
-        own = [w.partition("=")[2] for w in command.words if w.startswith("--export=")]
-        is_kept = (kept and not own and not _is_lifted(script, command)) or (
-            own and "ALL" not in own[0].split(",")
-        )
+        own = _own_export(command)
+        is_kept = "ALL" not in own.split(",") if own else kept and not _is_lifted(script, command)
         if is_kept:
-            why = f"--export={own[0]}" if own else f"#SBATCH --export={kept.value if kept else ''}"
+            why = f"--export={own}" if own else f"#SBATCH --export={kept.value if kept else ''}"
+            line = _line_with(script, command, EXPORT if own else SRUN)
             yield Problem(
-                "srun-export", command.line,
+                "srun-export", line,
                 f"under {why} srun doesn't pass on what the script exports, {LD} among it",
-                _with_export_all(script.line(command.line)),
+                _with_export_all(script.line(line)),
             )  # fmt: skip
+
+
+def _own_export(command: Command) -> str:
+    """What srun itself is told with --export; empty where it isn't."""
+    words = command.words[: program_of(command)]
+    for word, following in zip(words, (*words[1:], ""), strict=True):
+        if word == "--export" or word.startswith("--export="):
+            return following if word == "--export" else word.partition("=")[2]
+    return ""
+
+
+def _line_with(script: Script, command: Command, *wanted: re.Pattern[str]) -> int:
+    """The line of a command with the first of these that is found; its first line where none is."""
+    lines = range(command.line, command.last_line + 1)
+    found = (n for one in wanted for n in lines if one.search(script.line(n)))
+    return next(found, command.line)
 
 
 def _is_lifted(script: Script, command: Command) -> bool:
@@ -127,8 +146,8 @@ def _is_lifted(script: Script, command: Command) -> bool:
 
 
 def _with_export_all(line: str) -> str:
-    bare = re.sub(r"\s--export=\S+", "", line)
-    return re.sub(r"\bsrun\b", "srun --export=ALL", bare, count=1)
+    bare = EXPORT.sub("--export=ALL", line, count=1)
+    return bare if bare != line else SRUN.sub("srun --export=ALL", line, count=1)
 
 
 def _set_outside(script: Script) -> Iterator[Problem]:
@@ -184,7 +203,7 @@ def _torchrun(script: Script) -> Iterator[Problem]:
             yield from _meeting_problems(script, start, said, nodes)
         wanted, told = _gpus(asked, nodes), said.options.get("--nproc-per-node", "1")
         if wanted and told.isdigit() and int(told) != wanted:
-            line = start.command.line
+            line = _line_with(script, start.command, _option("--nproc-per-node"), TORCHRUN)
             yield Problem(
                 "nproc-differs", line,
                 f"torchrun starts {told} on each node, which has {wanted} GPUs",
@@ -208,46 +227,91 @@ def _too_often(script: Script) -> Iterator[Problem]:
             return
 
 
+def _option(name: str) -> re.Pattern[str]:
+    """An option of torchrun's and its value in a line."""
+    either = name.replace("-", "[-_]").replace("[-_][-_]", "--", 1)
+    return re.compile(rf"({either}[= ])(?!\\$)\S+")
+
+
 def _with_option(text: str, name: str, value: str) -> str:
     """The line with an option of torchrun's changed, or put right behind torchrun."""
-    either = name.replace("-", "[-_]").replace("[-_][-_]", "--", 1)
-    mended, count = re.subn(rf"({either}[= ])\S+", lambda found: f"{found[1]}{value}", text)
-    if count:
+    mended, count = _option(name).subn(lambda found: f"{found[1]}{value}", text)
+    return mended if count else _with_options(text, f"{name}={value}")
+
+
+def _with_options(text: str, options: str) -> str:
+    """The line with more options right behind torchrun, or where it seems to end."""
+    mended = TORCHRUN.sub(lambda found: f"{found[0]} {options}", text, count=1)
+    if mended != text:
         return mended
-    option = f"{name}={value}"
-    mended = TORCHRUN.sub(lambda found: f"{found[0]} {option}", text, count=1)
-    return mended if mended != text else f"{text}  # with {option}"
+    is_continued = text.endswith("\\")
+    return f"{text[:-1]}{options} \\" if is_continued else f"{text}  # with {options}"
 
 
 def _meeting_problems(
     script: Script, start: Start, said: Torchrun, nodes: int
 ) -> Iterator[Problem]:
-    line = start.command.line
-    text = script.line(line)
-    is_alone = "--standalone" in said.options
-    if is_alone or not said.meets:
-        mended = re.sub(r"\s--standalone\b", "", text)
-        for name, value in (
-            ("--rdzv-endpoint", HEAD), ("--rdzv-id", '"$SLURM_JOB_ID"'), ("--rdzv-backend", "c10d"),
-            ("--nnodes", str(nodes)),
-        ):  # fmt: skip
-            mended = _with_option(mended, name, value)
-        why = "--standalone is for one" if is_alone else "it isn't told where they meet"
-        what = f"torchrun runs on {nodes} nodes, and {why}"
-        yield Problem("no-rendezvous", line, what, mended)
+    if "--standalone" in said.options:
+        why = "--standalone is for one"
+        yield _no_rendezvous(script, start, said, nodes, why)
+    elif not said.meets:
+        why = "it isn't told where they meet"
+        if said.is_static or "--rdzv-endpoint" in said.options:
+            why = "without --rdzv-backend=c10d each takes itself for the first"
+        yield _no_rendezvous(script, start, said, nodes, why)
+    elif said.is_static and _is_numbered_early(start, said):
+        why = "$SLURM_NODEID is 0 where the script runs: each takes itself for the first"
+        yield _no_rendezvous(script, start, said, nodes, why)
     if not _is_in_srun(script, start):
         yield Problem(
-            "torchrun-not-in-srun", line,
+            "torchrun-not-in-srun", start.command.line,
             f"without srun torchrun runs on the first of {nodes} nodes alone",
-            f"srun --export=ALL --ntasks-per-node=1 {text}",
+            f"srun --export=ALL --ntasks-per-node=1 {script.line(start.command.line)}",
         )  # fmt: skip
+    yield from _other_nodes(script, start, said, nodes)
+
+
+def _is_numbered_early(start: Start, said: Torchrun) -> bool:
+    """Whether the batch script fills in the node's number, and not a shell on each node."""
+    number = said.options.get("--node-rank", "")
+    return start.runs_in_srun and re.fullmatch(r"\$\{?SLURM_(NODEID|PROCID)\}?", number) is not None
+
+
+def _no_rendezvous(script: Script, start: Start, said: Torchrun, nodes: int, why: str) -> Problem:
+    """Changes the line with ``--standalone``, or the backend's, or torchrun's own."""
+    backend = _option("--rdzv-backend")
+    is_changed = said.is_static and "--rdzv-backend" in said.options
+    line = _line_with(script, start.command, STANDALONE, backend if is_changed else TORCHRUN)
+    text = script.line(line)
+    wanted = {
+        "--nnodes": str(nodes), "--rdzv-backend": "c10d", "--rdzv-id": '"$SLURM_JOB_ID"',
+        "--rdzv-endpoint": HEAD,
+    }  # fmt: skip
+    missing = [f"{name}={value}" for name, value in wanted.items() if name not in said.options]
+    options = " ".join(missing)
+    mended = text
+    if "--nnodes" in said.options:
+        mended = _option("--nnodes").sub(lambda found: f"{found[1]}{nodes}", text)
+    if STANDALONE.search(text):
+        mended = STANDALONE.sub(lambda _found: options, mended)
+    elif is_changed and backend.search(text):
+        mended = backend.sub(lambda found: f"{found[1]}c10d {options}".rstrip(), mended)
+    elif missing:
+        mended = _with_options(mended, options)
+    what = f"torchrun runs on {nodes} nodes, and {why}"
+    return Problem("no-rendezvous", line, what, mended)
+
+
+def _other_nodes(script: Script, start: Start, said: Torchrun, nodes: int) -> Iterator[Problem]:
     told = re.fullmatch(r"(\d+)(?::(\d+))?", said.options.get("--nnodes", "1"))
-    is_told = "--nnodes" in said.options or (said.meets and not is_alone)
+    is_told = "--nnodes" in said.options or (said.meets and "--standalone" not in said.options)
     if is_told and told and not int(told[1]) <= nodes <= int(told[2] or told[1]):
         what = f"torchrun waits for {told[0]} of the job's {nodes} nodes"
         if int(told[1]) > nodes:
             what = f"torchrun waits for {told[0]} nodes, and the job has {nodes}"
-        yield Problem("nnodes-differs", line, what, _with_option(text, "--nnodes", str(nodes)))
+        line = _line_with(script, start.command, _option("--nnodes"), TORCHRUN)
+        mended = _with_option(script.line(line), "--nnodes", str(nodes))
+        yield Problem("nnodes-differs", line, what, mended)
 
 
 def _is_in_srun(script: Script, start: Start) -> bool:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NoReturn
 
 from reelseek.errors import BackendUnavailableError
+from reelseek.launch._words import is_python
 from reelseek.native._doctor import examine
 from reelseek.native._printable import printable_command
 from reelseek.native._remedy import RemedyKind
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 """Exit status of a command that could not be started, as a shell gives it."""
-PYTHON = re.compile(r"python(3(\.\d+)?)?")
 
 
 def environment_for(python: str = "") -> tuple[dict[str, str], str]:
@@ -73,7 +71,7 @@ def run_command(command: Sequence[str], python: str = "") -> NoReturn:
 
 def _python_of(program: str) -> str:
     """The command's interpreter where the command is one; empty otherwise, or if it is missing."""
-    if not PYTHON.fullmatch(Path(program).name):
+    if not is_python(program):
         return ""
     found = shutil.which(program)
     is_this = found is not None and os.path.abspath(found) == sys.executable

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reelseek.errors import DependencyError
+from reelseek.launch._words import base
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
+GUARDS = re.compile(r"\$\{(\w+):?[-+]|-v\s+[\"']?(\w+)")
+"""What asks whether a variable is set, and doesn't fail where it isn't."""
 VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 UNBRACED = re.compile(r"(?<![\\$])\$([A-Za-z_]\w*)")
 """The grammar (0.25) parts ``$A:$B`` before the second ``$``, and ``${A}:${B}`` nowhere."""
@@ -61,11 +64,13 @@ class Command:
     is_conditional: bool
     """Whether it is in a branch of ``if`` or ``case``."""
     at: int
+    last_line: int
+    """Where it ends: a command may be written over several lines."""
 
     @property
     def name(self) -> str:
         """The program's name without its folder."""
-        return self.words[0].rpartition("/")[2] if self.words else ""
+        return base(self.words[0]) if self.words else ""
 
 
 @dataclass(slots=True)
@@ -76,9 +81,14 @@ class Script:
     commands: list[Command] = field(default_factory=list)
     assignments: list[Assignment] = field(default_factory=list)
     bare_uses: list[tuple[str, int, int]] = field(default_factory=list)
-    """``$NAME`` and ``${NAME}``, which fail where NAME is unset: name, line, ``at``."""
+    """``$NAME`` and ``${NAME}``, which fail where NAME is unset: name, line, ``at``. Those behind a
+    question whether it is set are left out."""
+    defaults: list[tuple[str, int]] = field(default_factory=list)
+    """``${NAME:=...}``, after which NAME is set: name, ``at``."""
     sbatch: list[tuple[int, str]] = field(default_factory=list)
-    """The #SBATCH lines: number and options."""
+    """The #SBATCH lines above the first command: number and options."""
+    text_lines: set[int] = field(default_factory=set)
+    """Lines inside here-documents and strings."""
     not_understood: list[int] = field(default_factory=list)
     """Lines."""
 
@@ -98,6 +108,8 @@ def read_script(text: str) -> Script:
     for number, line in enumerate(lines, 1):
         if line.startswith("#SBATCH"):
             script.sbatch.append((number, line.removeprefix("#SBATCH").strip()))
+        elif line.strip() and not line.lstrip().startswith("#"):
+            break
     _Reader(script, _parser()).read(text, 0, ())
     _follow_calls(script)
     return script
@@ -164,10 +176,24 @@ class _Reader:
 
     def on_if_statement(self, node: Node, place: Place) -> None:
         self.branches += 1
-        self.on_other(node, place)
+        self.on_guarded(node, place)
         self.branches -= 1
 
     on_case_statement = on_if_statement
+
+    def on_guarded(self, node: Node, place: Place) -> None:
+        """``if``, ``elif``, ``while``, ``case``, ``&&``: what stands first may ask for the rest."""
+        uses = len(self.script.bare_uses)
+        self.on_other(node, place)
+        first = node.children[0 if node.type == "list" else 1]
+        self.forget_uses(uses, {a or b for a, b in GUARDS.findall(_text(first))})
+
+    on_elif_clause = on_while_statement = on_list = on_guarded
+
+    def forget_uses(self, first: int, names: Collection[str]) -> None:
+        """Leave out the uses from number ``first`` on that don't fail."""
+        new = [use for use in self.script.bare_uses[first:] if use[0] not in names]
+        self.script.bare_uses[first:] = new
 
     def on_function_definition(self, node: Node, place: Place) -> None:
         before, self.function = self.function, _text(node.child_by_field_name("name"))
@@ -183,9 +209,22 @@ class _Reader:
             return
         uses = len(self.script.bare_uses)
         self.on_other(node, place)
-        if guarded := re.match(r"\$\{(\w+):?\+", _text(node)):
-            new = [use for use in self.script.bare_uses[uses:] if use[0] != guarded[1]]
-            self.script.bare_uses[uses:] = new
+        if guarded := re.match(r"\$\{(\w+):?([+=])", _text(node)):
+            self.forget_uses(uses, [guarded[1]])
+            if guarded[2] == "=":
+                self.script.defaults.append((guarded[1], self.count))
+
+    def on_text(self, node: Node, place: Place) -> None:
+        self.script.text_lines.update(range(self.line(node), self.last_line(node) + 1))
+        self.on_other(node, place)
+
+    on_heredoc_body = on_text
+
+    def on_string(self, node: Node, place: Place) -> None:
+        self.script.text_lines.update(range(self.line(node) + 1, self.last_line(node) + 1))
+        self.on_other(node, place)
+
+    on_raw_string = on_string
 
     def on_variable_assignment(self, node: Node, place: Place) -> None:
         self.on_other(node, place)
@@ -218,7 +257,7 @@ class _Reader:
         self.script.assignments.append(made)
 
     def on_redirected_statement(self, node: Node, place: Place) -> None:
-        body = next(iter(_inside(node, "heredoc_body")), None)
+        body = _first_inside(node, "heredoc_body")
         for child in node.children:
             if child.type == "command" and body is not None:
                 self.on_command(child, place, _text(body), self.line(body))
@@ -226,23 +265,34 @@ class _Reader:
                 self.visit(child, place)
 
     def on_command(self, node: Node, place: Place, given: str = "", given_line: int = 0) -> None:
-        self.on_other(node, place)
+        own = self.own_assignments(node, place)
         words: list[str] = []
-        own: list[Assignment] = []
         for child in node.children:
             if child.type == "variable_assignment":
-                own.append(replace(self.script.assignments.pop(), is_exported=True))
-            elif child.type == "herestring_redirect" and child.named_children:
+                continue
+            self.visit(child, place)
+            if child.type == "herestring_redirect" and child.named_children:
                 given, given_line = _unquoted(child.named_children[0]), self.line(child)
             elif child.is_named:
                 words += self.words(child)
         self.count += 1
         command = Command(
-            tuple(words), self.line(node), place, tuple(own), given, given_line, self.function,
-            self.branches > 0, self.count,
+            tuple(words), self.line(node), place, own, given, given_line, self.function,
+            self.branches > 0, self.count, self.last_line(node),
         )  # fmt: skip
         self.script.commands.append(command)
         self.read_inner(command, node)
+
+    def own_assignments(self, node: Node, place: Place) -> tuple[Assignment, ...]:
+        """Those before a command, which hold for it alone."""
+        nodes = [child for child in node.children if child.type == "variable_assignment"]
+        values = dict(self.values) if nodes else self.values
+        own = []
+        for child in nodes:
+            self.on_other(child, place)
+            own.append(self.assignment(child, place, is_exported=True))
+        self.values = values
+        return tuple(own)
 
     def read_inner(self, command: Command, node: Node) -> None:
         """Read what a shell is given to run, as a text or on stdin."""
@@ -251,14 +301,14 @@ class _Reader:
             return
         place = (*command.place, f"shell {command.line}.{node.start_byte}")
         rest = command.words[at + 1 :]
-        before = self.offset
+        before = self.offset, self.values, self.arrays
+        self.values = dict(self.values)
         if rest[:1] and rest[0].startswith("-") and rest[0].endswith("c") and rest[1:]:
-            self.arrays["@"] = rest[3:]
+            self.arrays = {**self.arrays, "@": rest[3:]}
             self.read(rest[1].replace("\\$", "$").replace('\\"', '"'), command.line - 1, place)
-            del self.arrays["@"]
         elif command.text_given and not [word for word in rest if not word.startswith("-")]:
             self.read(command.text_given, command.text_line - 1, place)
-        self.offset = before
+        self.offset, self.values, self.arrays = before
 
     def assignment(self, node: Node, place: Place, *, is_exported: bool) -> Assignment:
         self.count += 1
@@ -296,6 +346,9 @@ class _Reader:
     def line(self, node: Node) -> int:
         return int(node.start_point[0]) + 1 + self.offset
 
+    def last_line(self, node: Node) -> int:
+        return int(node.end_point[0]) + 1 + self.offset
+
 
 def _text(node: Node | None) -> str:
     if node is None or node.text is None:
@@ -315,12 +368,16 @@ def _unquoted(node: Node) -> str:
     return text if any(node.children) else text.replace("\\", "")
 
 
-def _inside(node: Node, kind: str) -> Iterator[Node]:
-    for child in node.children:
+def _first_inside(node: Node, kind: str) -> Node | None:
+    """The first node of a kind that isn't a command's own."""
+    waiting = list(reversed(node.children))
+    while waiting:
+        child = waiting.pop()
         if child.type == kind:
-            yield child
-        elif child.type != "command":
-            yield from _inside(child, kind)
+            return child
+        if child.type != "command":
+            waiting += reversed(child.children)
+    return None
 
 
 def _is_export(words: Sequence[str]) -> bool:
@@ -333,7 +390,7 @@ def _is_export(words: Sequence[str]) -> bool:
 def _shell_at(words: Sequence[str]) -> int | None:
     """Where a shell's name stands, behind ``srun`` and the like."""
     for at, word in enumerate(words):
-        if word.rpartition("/")[2] in SHELLS:
+        if base(word) in SHELLS:
             return at
     return None
 

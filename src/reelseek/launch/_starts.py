@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from reelseek.launch._shell_script import Assignment, Command, Place, Script
+from reelseek.launch._words import base, is_python
 
 LD = "LD_LIBRARY_PATH"
-PYTHON = re.compile(r"python(3(\.\d+)?)?")
 LAUNCHERS = frozenset({"torchrun", "accelerate", "deepspeed"})
 SMALL_MODULES = frozenset({"pip", "venv", "site", "ensurepip", "compileall"})
 BEHIND = frozenset({
@@ -17,6 +17,15 @@ BEHIND = frozenset({
     "command", "stdbuf",
 })  # fmt: skip
 """Programs that start another one, named among their arguments."""
+RUNNERS = frozenset({"uv", "conda", "mamba", "micromamba", "poetry", "pixi", "pdm", "pipenv"})
+"""Programs whose subcommand ``run`` does so."""
+HARMLESS = frozenset({
+    "echo", "printf", "cd", "pwd", "exit", "return", "trap", "wait", "set", "unset", "shift",
+    "test", "true", "false", ":", "read", "ulimit", "umask", "kill", "type", "module", "ml",
+    "date", "hostname", "sleep", "mkdir", "ls", "cat", "cp", "mv", "rm", "touch", "tee", "grep",
+    "nvidia-smi", "scontrol", "squeue",
+})  # fmt: skip
+"""Commands that surely start no Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +47,41 @@ class Start:
         return any(base(word) == "srun" for word in self.command.words[: self.program_at])
 
 
-def base(word: str) -> str:
-    """A path's last part."""
-    return word.rpartition("/")[2]
-
-
 def program_of(command: Command) -> int | None:
     """Where Python or a launcher of it stands among a command's words."""
     for at, word in enumerate(command.words):
-        if PYTHON.fullmatch(base(word)) or base(word) in LAUNCHERS:
-            return at if at == 0 or base(command.words[0]) in BEHIND else None
+        if is_python(word) or base(word) in LAUNCHERS:
+            return at if at == 0 or _starts_another(command.words[:at]) else None
     return None
+
+
+def _starts_another(before: tuple[str, ...]) -> bool:
+    first = base(before[0])
+    return first in BEHIND or (first in RUNNERS and "run" in before)
+
+
+def last_unknown(script: Script) -> int:
+    """The number of the last command that may start Python in a way that can't be seen here."""
+    seen = HARMLESS | {command.function for command in script.commands}
+    unknown = (
+        command.at
+        for command in script.commands
+        if command.name and command.name not in seen
+        and not _is_asked(command) and program_of(command) is None
+    )  # fmt: skip
+    return max(unknown, default=0)
+
+
+def _is_asked(command: Command) -> bool:
+    """Whether the script only takes its answer."""
+    return any(shell.startswith("substitution") for shell in command.place)
 
 
 def starts(script: Script) -> Iterator[Start]:
     """The commands that start Python, in order; questions such as ``python -V`` left out."""
     for command in sorted(script.commands, key=lambda command: command.at):
         at = program_of(command)
-        is_asked = any(shell.startswith("substitution") for shell in command.place)
-        if at is not None and not is_asked and not _is_small(command.words[at + 1 :]):
+        if at is not None and not _is_asked(command) and not _is_small(command.words[at + 1 :]):
             yield Start(command, at)
 
 

@@ -12,16 +12,14 @@ from types import MappingProxyType
 from typing import Any
 
 from reelseek.errors import LaunchError
+from reelseek.launch._words import base, is_python
 
 FLAGS = frozenset({
     "--standalone", "-m", "--module", "--no-python", "--run-path", "--virtual-local-rank",
     "-h", "--help",
 })  # fmt: skip
 """The options that take no value."""
-PYTHON = re.compile(r"python(3(\.\d+)?)?")
 MODULES = ("torch.distributed.run", "torch.distributed.launch")
-RENDEZVOUS = ("--rdzv-endpoint", "--master-addr")
-"""Either tells the nodes where to meet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +32,27 @@ class Torchrun:
     """What it says, by the option's name with ``-``; flags have an empty value."""
 
     @property
+    def is_static(self) -> bool:
+        """Whether its nodes meet by torch's default, for which each has to be told its number."""
+        backend = self.options.get("--rdzv-backend", "static")
+        has_place = "--rdzv-endpoint" in self.options or "--master-addr" in self.options
+        return backend == "static" and ("--rdzv-backend" in self.options or has_place)
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether more is said than a place to meet, which alone may be filled up."""
+        names = ("--rdzv-backend", "--node-rank", "--master-addr")
+        return any(name in self.options for name in names)
+
+    @property
     def meets(self) -> bool:
-        """Whether it says where its nodes meet."""
-        return any(name in self.options for name in RENDEZVOUS)
+        """Whether several nodes find each other.
+
+        Without a number each takes itself for the first, and waits for the others for ever.
+        """
+        if self.is_static:
+            return "--node-rank" in self.options
+        return "--rdzv-backend" in self.options and "--rdzv-endpoint" in self.options
 
 
 def read_torchrun(command: Sequence[str]) -> Torchrun | None:
@@ -56,10 +72,10 @@ def read_torchrun(command: Sequence[str]) -> Torchrun | None:
 
 
 def _torchrun_words(command: Sequence[str]) -> int:
-    program = command[0].rpartition("/")[2] if command else ""
+    program = base(command[0]) if command else ""
     if program == "torchrun":
         return 1
-    if PYTHON.fullmatch(program):
+    if is_python(program):
         for at, word in enumerate(command[1:], 1):
             if word == "-m":
                 return at + 2 if command[at + 1 : at + 2] and command[at + 1] in MODULES else 0
@@ -74,7 +90,8 @@ def options_to_fill_in(said: Torchrun, *, nodes: int, gpus: int) -> list[str]:
     They use ``reelseek_head`` and ``reelseek_port``, the place where the nodes meet.
 
     Raises:
-        LaunchError: The command asks for another number of nodes than the job has.
+        LaunchError: The command asks for another number of nodes than the job has, or for a
+            way to meet that needs another command on each node.
     """
     _check_nodes(said, nodes)
     words = []
@@ -119,4 +136,11 @@ def _check_nodes(said: Torchrun, nodes: int) -> None:
         raise LaunchError(
             f"torchrun is told --standalone, which is for one node, and the job has {nodes}",
             remedy="Leave --standalone out: where the nodes meet is filled in",
+        )
+    if nodes > 1 and said.is_static and said.is_numbered:
+        raise LaunchError(
+            "torchrun is told to meet by torch's static rendezvous, in which every node needs a "
+            "--node-rank of its own: with one command for all they would wait for ever",
+            remedy="Leave out --master-addr, --master-port, --node-rank and --rdzv-backend: where "
+            "the nodes meet is filled in",
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 from reelseek.errors import LaunchError
 from reelseek.launch._batch_script import batch_script
 from reelseek.launch._exports import proven_export
+from reelseek.launch._surroundings import outside_of_any_job
 from reelseek.launch._train_job import TrainJob
 
 LEFT_OUT = "# torchcodec is left out, as asked.\n"
@@ -69,9 +70,11 @@ def submit(script: str, logs: str, path: str = "") -> str:
     _make_folder(logs)
     command = ["sbatch", "--parsable", *([path] if path else [])]
     try:
-        done = subprocess.run(
-            command, input=b"" if path else os.fsencode(script), capture_output=True, check=False
-        )
+        with outside_of_any_job():
+            done = subprocess.run(
+                command, input=b"" if path else os.fsencode(script), capture_output=True,
+                check=False,
+            )  # fmt: skip
     except OSError as exc:
         raise LaunchError(
             "sbatch can't be started",

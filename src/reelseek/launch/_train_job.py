@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reelseek.errors import LaunchError
+from reelseek.launch._words import base
 
 Tasks = Literal["node", "gpu"]
 """How many tasks ``srun`` starts on a node: one, or one for each GPU."""
@@ -115,5 +116,5 @@ def default_name(command: tuple[str, ...]) -> str:
     """A job's name after the script that it runs: ``train`` for ``torchrun a/train.py``."""
     scripts = [word for word in command if word.endswith(".py")]
     words = [*scripts, *command]
-    stem = words[0].rpartition("/")[2].removesuffix(".py") if words else ""
+    stem = base(words[0]).removesuffix(".py") if words else ""
     return re.sub(r"[^A-Za-z0-9_.+-]+", "-", stem).strip("-.+") or "train"

@@ -1,4 +1,4 @@
-"""Words for bash, quoted so that it takes them as they are, and shellcheck too."""
+"""Words of a command: quoted so that bash takes them as they are, and shellcheck too; a Python."""
 
 from __future__ import annotations
 
@@ -8,6 +8,18 @@ from collections.abc import Iterable
 PLAIN = re.compile(r"[A-Za-z0-9_./:@%-]+")
 """What may stand without quotes: fewer characters than bash allows, as ``a=b`` and ``a,b`` in an
 array look like mistakes."""
+
+PYTHON = re.compile(r"python(3(\.\d+)?)?")
+
+
+def base(word: str) -> str:
+    """A path's last part."""
+    return word.rpartition("/")[2]
+
+
+def is_python(word: str) -> bool:
+    """Whether this starts a Python interpreter."""
+    return PYTHON.fullmatch(base(word)) is not None
 
 
 def quoted(word: str) -> str:

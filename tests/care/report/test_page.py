@@ -7,11 +7,14 @@ import html.parser
 import io
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from reelseek.care.reencode import Measured, Spread
 from reelseek.care.report import Report, write_report
+from reelseek.care.report._records import Section
 from tests.care.report.conftest import Page
 from tests.care.report.hostile import CAMERA, ELEMENTS, ROBOT, SCRIPT
 from tests.conftest import needs
@@ -143,6 +146,38 @@ def test_a_page_of_a_dataset_that_cannot_be_opened(tmp_path: Path) -> None:
     assert not report.is_sound
     assert "The dataset can't be opened" in words
     assert "meta/info.json" in words
+
+
+def test_videos_without_a_key_frame_have_no_chart_of_them(tmp_path: Path) -> None:
+    for module in ("jinja2", "matplotlib", "PIL"):
+        needs(module)
+    spec = makers.Spec(lengths=(9,), cameras=(makers.TOP,))
+    root = makers.make_v21(tmp_path / "keyless", spec)
+    video = makers.v2_video(root, makers.TOP, 0)
+    data = bytearray(video.read_bytes())
+    count = data.index(b"stss") + 8
+    data[count : count + 4] = bytes(4)
+    video.write_bytes(data)
+    report = write_report(root, tmp_path / "page.html", level="none")
+    assert report.coding.value is not None
+    assert [len(camera.group_lengths) for camera in report.coding.value] == [0]
+    page = (tmp_path / "page.html").read_text()
+    assert "no key frame" in page
+    assert "Key-frame interval" not in page
+
+
+def test_a_plan_is_shown_where_reads_could_not_be_timed(sound: Page) -> None:
+    from reelseek.care.report._render import render
+
+    spread = Spread.of([2.5])
+    measured = Measured(None, 51234.0, 99, spread, None, None, None, num_key_frames=1, num_frames=2)
+    report = replace(sound.report, seeks=Section(None, "no such file"), plan=Section((measured,)))
+    outline = Outline(render(report))
+    assert "51,234" in outline.words
+    assert "#plan" in outline.values("href")
+    assert "#plan" not in Outline(sound.text).values("href")
+    failed = replace(sound.report, plan=Section(None, "no encoder"))
+    assert "no encoder" in Outline(render(failed)).words
 
 
 def test_names_that_are_no_text(tmp_path: Path) -> None:

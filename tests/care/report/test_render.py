@@ -10,6 +10,7 @@ from tests.conftest import needed
 needed("jinja2")
 needed("matplotlib")
 
+from reelseek._sizes import size_text  # noqa: E402
 from reelseek.care.report import _charts, _render, _svg  # noqa: E402
 
 
@@ -23,7 +24,7 @@ def test_numbers(value: float, text: str) -> None:
 
 
 def test_sizes_and_durations() -> None:
-    assert [_render.size_text(n) for n in (999, 1500, 2.5e12)] == ["999 bytes", "1.5 kB", "2.5 TB"]
+    assert [size_text(n) for n in (999, 1500, 2.5e12)] == ["999 bytes", "1.5 kB", "2.5 TB"]
     hours = [_render.duration_text(h) for h in (0.004, 0.5, 1234)]
     assert hours == ["14 seconds", "30.0 minutes", "1,234.0 hours"]
 

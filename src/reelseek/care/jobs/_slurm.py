@@ -11,7 +11,6 @@ import os
 import shlex
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -119,10 +118,12 @@ class _Array:
         return [job.job_id for job in jobs]
 
     def _submitted(self, submitit: Any, parts: Sequence[Path]) -> list[Any]:
+        from reelseek.launch import outside_of_any_job
+
         executor = submitit.SlurmExecutor(self._logs)
         executor.update_parameters(**self._parameters())
         try:
-            with _outside_of_any_job():
+            with outside_of_any_job():
                 jobs: list[Any] = executor.map_array(run_part_on_slurm, list(map(str, parts)))
         except submitit.core.utils.FailedJobError:
             if not self._avoided:
@@ -220,20 +221,3 @@ def _variables() -> list[str]:
     """Lines that let a task find the modules that this process finds, and its settings."""
     variables = {**reelseek_variables(), "PYTHONPATH": os.pathsep.join(own_paths())}
     return [f"export {name}={shlex.quote(value)}" for name, value in variables.items() if value]
-
-
-@contextmanager
-def _outside_of_any_job() -> Iterator[None]:
-    """Without the variables of a job that this process runs in: sbatch would take them over."""
-    if "SLURM_JOB_ID" not in os.environ:
-        yield
-        return
-    kept = {
-        name: os.environ.pop(name)
-        for name in list(os.environ)
-        if name.startswith(("SLURM_", "SLURMD_", "SRUN_")) and name != "SLURM_CONF"
-    }
-    try:
-        yield
-    finally:
-        os.environ.update(kept)

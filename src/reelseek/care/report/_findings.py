@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 Level = Literal["none", "quick", "decode"]
 SHOWN = 5
 """Findings of one code that are shown; the others are counted."""
-ORDER = ("error", "warning", "note")
-"""The worst first."""
 
 
 def findings_of(
@@ -40,11 +38,14 @@ def findings_of(
 
 def grouped(report: VerifyReport) -> Findings:
     """The findings of a report by code: the worst and then the most frequent first."""
+    from reelseek.care.verify import Severity
+
+    order = [severity.value for severity in Severity]  # the worst first
     by_code: dict[str, list[Finding]] = {}
     for finding in report.findings:
         by_code.setdefault(finding.code, []).append(finding)
     groups = [_group(code, findings) for code, findings in by_code.items()]
-    groups.sort(key=lambda group: (ORDER.index(group.severity), -group.count, group.code))
+    groups.sort(key=lambda group: (order.index(group.severity), -group.count, group.code))
     return Findings(report.level, tuple(groups), report.num_files, report.seconds)
 
 

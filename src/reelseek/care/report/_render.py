@@ -16,6 +16,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from reelseek._sizes import size_text
 from reelseek.care.report import _charts
 from reelseek.care.report._records import (
     CameraCoding,
@@ -33,7 +34,6 @@ WORTH_IT = 1.2
 """Re-encoding is spoken of where it saves that much."""
 MAX_TEXT = 2000
 """Characters of one text of the dataset; a task may have any number."""
-UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ class CodingCharts:
 
     strip: Markup
     groups: Markup
+    """Empty where there is no key frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +105,6 @@ def _each(parts: Any, make: Callable[[str, Any], Any]) -> list[Any]:
 def _coding_charts(name: str, camera: CameraCoding) -> CodingCharts | None:
     if not camera.codec:
         return None
-    groups = camera.group_lengths
-    alt = (
-        f"Histogram for {_shown(camera.key)}: a key frame every {groups.min()} to "
-        f"{groups.max()} frames, {number_text(groups.mean())} on average"
-    )
     kinds = ", ".join(f"{count:,} of kind {kind}" for kind, count in camera.kinds.items())
     return CodingCharts(
         strip=_charts.unit_strip(
@@ -117,11 +113,21 @@ def _coding_charts(name: str, camera: CameraCoding) -> CodingCharts | None:
             f"{_shown(camera.key)}; by kind, of all that were looked at: {kinds}",
             camera.first_units,
         ),
-        groups=_charts.histogram(
-            f"{name}-groups", alt, groups, "frames from one key frame to the next",
-            counted="key frames",
-        ),
-    )  # fmt: skip
+        groups=_groups_chart(f"{name}-groups", camera),
+    )
+
+
+def _groups_chart(name: str, camera: CameraCoding) -> Markup:
+    groups = camera.group_lengths
+    if not len(groups):
+        return Markup()
+    alt = (
+        f"Histogram for {_shown(camera.key)}: a key frame every {groups.min()} to "
+        f"{groups.max()} frames, {number_text(groups.mean())} on average"
+    )
+    return _charts.histogram(
+        name, alt, groups, "frames from one key frame to the next", counted="key frames"
+    )
 
 
 def _seek_charts(name: str, camera: CameraSeeks) -> SeekCharts | None:
@@ -171,14 +177,6 @@ def _value_chart(name: str, key: str, one: Dimension) -> Markup:
     marks = one.place_of(np.array(one.quantiles)).tolist()
     alt = f"Distribution of {_shown(key)}, element {_shown(one.name)}"
     return _charts.distribution(name, alt, one.counts, marks)
-
-
-def size_text(num_bytes: float) -> str:
-    """A size as people write it."""
-    size, unit = float(num_bytes), 0
-    while size >= 1000 and unit < len(UNITS) - 1:
-        size, unit = size / 1000, unit + 1
-    return f"{size:.3g} {UNITS[unit]}"
 
 
 def number_text(value: float) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reelseek.care.reencode._seek import SECOND_FRAME
 from reelseek.care.report._coding import KnownVideo
 from reelseek.care.report._records import CameraSeeks, Sampled
 from reelseek.care.report._source import READ_ERRORS, Source, fault_text
@@ -19,8 +20,8 @@ from reelseek.index._plan import plan_frames
 from reelseek.index._units import UnitTable
 from reelseek.video._open import open_with_tables
 
-OFFSETS = (0, 16)
-"""The frames of one read, from its base."""
+OFFSETS = (0, SECOND_FRAME)
+"""The frames of one read, from its base: those that plan_encodings times too."""
 COUNTED_READS = 240
 """Reads of each camera whose frames are counted."""
 TIMED_READS = 80
