@@ -23,6 +23,10 @@ from reelseek.bench._loader_ways import WAYS, Job, open_ours, versions_of
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
+SECONDS_AT_REST = 0.2
+"""Without any work, after which workers are taken to have nothing left to read ahead."""
+MOST_SECONDS_READING_AHEAD = 60.0
+
 
 class Reading:
     """One way's loader, read on and on."""
@@ -78,12 +82,24 @@ class Reading:
             if not whole and time.perf_counter() - started >= seconds:
                 break
         taken = time.perf_counter() - started
+        cpu = self._cpu_seconds() - cpu
+        self._let_workers_rest()
         return {
             "samples": count,
             "seconds": taken,
-            "cpu_seconds": self._cpu_seconds() - cpu,
+            "cpu_seconds": cpu,
             "worker_bytes": [resident_bytes(pid) for pid in self._pids()],
         }
+
+    def _let_workers_rest(self) -> None:
+        """Wait until they have read ahead what they may: the next way's turn is to be its own."""
+        last, rested_at = -1.0, time.monotonic()
+        deadline = rested_at + MOST_SECONDS_READING_AHEAD
+        while time.monotonic() < min(rested_at + SECONDS_AT_REST, deadline):
+            used = self._cpu_seconds()
+            if used > last:
+                last, rested_at = used, time.monotonic()
+            time.sleep(0.02)
 
     def _on_and_on(self) -> Iterator[Any]:
         return itertools.chain.from_iterable(self._loader for _ in itertools.count())
