@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -125,8 +126,13 @@ def test_tasks_of_a_killed_driver_are_ended_by_a_run_that_works_elsewhere(
 
 
 @slurm_only
-def test_node_on_which_tasks_end_at_once_gets_no_more_of_them(drive: Drive) -> None:
-    spoilt = 'if [ "$SLURMD_NODENAME" = node1 ]; then echo no such mount >&2; exit 3; fi'
+def test_node_on_which_tasks_end_at_once_gets_no_more_of_them(drive: Drive, tmp_path: Path) -> None:
+    first = shlex.quote(str(tmp_path / "the node that came first"))
+    spoilt = (
+        f'ln -s "$SLURMD_NODENAME" {first} 2>/dev/null || true; '
+        f'if [ "$(readlink {first})" = "$SLURMD_NODENAME" ]; then '
+        "echo no such mount >&2; exit 3; fi"
+    )
     outcomes, errors = finished(drive(*GOOD, setup=[spoilt]))
     assert {outcome["error"] for outcome in outcomes.values()} == {""}
     assert "no such mount" in errors
