@@ -50,6 +50,8 @@ class Worker:
             return _child.receive(self._process.stdout)
         except OSError as exc:  # a BrokenPipeError would be taken for the command's own output
             raise EOFError("the process has ended") from exc
+        except EOFError:
+            raise
         except BaseException:
             # Broken off, as by Ctrl-C: the next call would take this one's answer for its own.
             self.kill()
