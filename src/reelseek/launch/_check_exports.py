@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from reelseek.launch._problems import Problem
-from reelseek.launch._shell_script import Assignment, Script
+from reelseek.launch._shell_records import Assignment, Script
 from reelseek.launch._starts import (
     LD,
     before,

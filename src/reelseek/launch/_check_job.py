@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from reelseek.launch._problems import Problem
-from reelseek.launch._shell_script import Command, Script
+from reelseek.launch._shell_records import Command, Script
 from reelseek.launch._starts import LD, Start, exports, program_of, starts
 from reelseek.launch._torchrun import Torchrun, read_torchrun
 from reelseek.launch._words import base

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from reelseek.launch._shell_script import Assignment, Command, Place, Script
+from reelseek.launch._shell_records import Assignment, Command, Place, Script
 from reelseek.launch._words import base, is_python
 
 LD = "LD_LIBRARY_PATH"
