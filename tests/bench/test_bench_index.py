@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import reelseek
-from reelseek.bench.index import IndexBench, bench_index
+from reelseek.bench.index import TIMED_GROUPS, IndexBench, bench_index
 from reelseek.bench.index import _memory_of as memory_of
 from reelseek.index import index_tables
 from reelseek.sample import sample_dataset
@@ -17,11 +17,11 @@ def measured() -> IndexBench:
     return bench_index(reelseek.open_dataset(sample_dataset(), output="numpy"))
 
 
-def test_every_file_is_indexed_once_by_each(measured: IndexBench) -> None:
+def test_every_file_is_indexed_by_each_in_turn(measured: IndexBench) -> None:
     assert len(set(measured.paths)) == len(measured.paths) == 6
     own, peer = measured.timings
-    assert len(own.file_ms) == 6 and min(own.file_ms) > 0
-    assert len(peer.file_ms) == 6 or peer.why_not
+    assert len(own.file_ms) >= TIMED_GROUPS and min(own.file_ms) > 0
+    assert len(peer.file_ms) == len(own.file_ms) or peer.why_not
 
 
 def test_fewer_files_are_chosen_by_the_seed() -> None:

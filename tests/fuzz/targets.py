@@ -31,7 +31,8 @@ from reelseek.bitstream import (
 from reelseek.bitstream._av1_batch import read_frames
 from reelseek.bitstream._av1_headers import Slots, UnprovenError, read_sequence_header
 from reelseek.bitstream._bit_columns import PADDING_BYTES
-from reelseek.bitstream._mp4 import Mp4Error, read_moov
+from reelseek.bitstream._mp4 import read_moov
+from reelseek.bitstream._mp4_boxes import Mp4Error
 from reelseek.bitstream._obu import iter_obus
 from reelseek.bitstream._pictures import (
     H264Order,

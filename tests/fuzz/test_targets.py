@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reelseek.bitstream._mp4 import Mp4Error, read_moov
+from reelseek.bitstream._mp4 import read_moov
+from reelseek.bitstream._mp4_boxes import Mp4Error
 from tests.fuzz.seeds import seeds_of
 from tests.fuzz.targets import TARGETS
 

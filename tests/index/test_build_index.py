@@ -117,12 +117,12 @@ def test_file_that_kills_its_process_is_one_failure(
     deadly.write_text(
         "import os\n"
         "from reelseek.index import _worker\n"
-        "index_file = _worker.index_file\n"
-        "def deadly(folder, relative):\n"
-        "    if b'00002_hevc' in relative:\n"
+        "index_files = _worker.index_files\n"
+        "def deadly(folder, relatives):\n"
+        "    if any(b'00002_hevc' in relative for relative in relatives):\n"
         "        os.kill(os.getpid(), 11)\n"
-        "    return index_file(folder, relative)\n"
-        "_worker.index_file = deadly\n"
+        "    return index_files(folder, relatives)\n"
+        "_worker.index_files = deadly\n"
         "from reelseek.workers import _child\n"
         "_child.main()\n"
     )

@@ -1,11 +1,14 @@
 """``reelseek bench index``: what indexing files costs, against torchcodec's scan of the same files.
 
-One process, one thread. Files are taken in turn by all, so that a busy moment meets them alike.
+One process, one thread. Files are taken in the groups in which ``reelseek index`` takes them, and
+each group in turn by all, so that a busy moment meets them alike.
 """
 
 from __future__ import annotations
 
 import datetime
+import math
+import os
 import random
 import sys
 import tempfile
@@ -22,7 +25,9 @@ from reelseek.bench._ratios import Ratio, paired
 from reelseek.bench._timing import median, percentile
 from reelseek.errors import BackendError, DatasetFormatError, UnsupportedVideoError
 from reelseek.index import FrameTable, Sidecar, VideoTables, index_tables
+from reelseek.index._build_index import groups_of
 from reelseek.index._units import UnitTable
+from reelseek.index._worker import index_files
 from reelseek.native import activate
 
 if TYPE_CHECKING:
@@ -31,11 +36,16 @@ if TYPE_CHECKING:
 SCHEMA = "reelseek.bench.index/1"
 REELSEEK, TORCHCODEC = "reelseek", "torchcodec"
 USAGE = {
-    REELSEEK: "frame and unit tables, as `reelseek index` makes them",
+    REELSEEK: "frame and unit tables and the index's bytes, as `reelseek index` makes them",
     TORCHCODEC: "VideoDecoder(seek_mode='exact'): its scan of the file, nothing decoded",
 }
 OPENINGS = 30
 """How often the index file is opened to be timed."""
+TIMED_GROUPS = 30
+"""Groups of files that are timed at least: the same again where there are fewer."""
+
+Builder = Callable[[Sequence[str]], object]
+"""Indexes some files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +55,7 @@ class IndexTiming:
     name: str
     """``reelseek`` or ``torchcodec``."""
     file_ms: list[float] = field(default_factory=list)
-    """For each file, in the order of the files."""
+    """For a file, as the mean of each group of files that was timed."""
     file_cpu_ms: list[float] = field(default_factory=list)
     """The processor's time for the same, over all threads: it doesn't count other processes."""
     why_not: str = ""
@@ -53,8 +63,9 @@ class IndexTiming:
 
     @property
     def files_per_second(self) -> float | None:
-        """All files over the time that they took."""
-        return len(self.file_ms) / sum(self.file_ms) * 1000 if self.file_ms else None
+        """At the median."""
+        middle = median(self.file_ms)
+        return 1000 / middle if middle else None
 
     def to_json(self) -> dict[str, Any]:
         """For the JSON document."""
@@ -150,11 +161,12 @@ def bench_index(
     tell(f"indexing {len(paths)} files once")
     tables = [index_tables(path) for path in paths]
     scan, why_not = _torchcodec_scan(paths[0])
-    builders: dict[str, Callable[[str], object]] = {REELSEEK: index_tables}
+    builders: dict[str, Builder] = {REELSEEK: _index}
     if scan is not None:
         builders[TORCHCODEC] = scan
     tell(f"timing {' and '.join(builders)} on {len(paths)} files")
-    times = _time_builders(paths, builders)
+    groups = groups_of("/", [os.fsencode(path) for path in paths], 1)
+    times = _time_builders([[os.fsdecode(file) for file in group] for group in groups], builders)
     tell("timing the index file")
     with tempfile.TemporaryDirectory(prefix="reelseek-bench-") as scratch:
         sidecar = make_sidecar(paths, Path(scratch))
@@ -189,33 +201,39 @@ def _chosen(dataset: Dataset, files: int, seed: int) -> list[str]:
     return paths[:files]
 
 
-def _torchcodec_scan(path: str) -> tuple[Callable[[str], object] | None, str]:
+def _index(paths: Sequence[str]) -> object:
+    return index_files("/", [os.fsencode(path) for path in paths])
+
+
+def _torchcodec_scan(path: str) -> tuple[Builder | None, str]:
     """torchcodec's scan, tried once; or why it can't be had."""
     try:
         activate()
         from torchcodec.decoders import VideoDecoder
 
-        def scan(path: str) -> object:
-            return VideoDecoder(path, num_ffmpeg_threads=1, seek_mode="exact")
+        def scan(paths: Sequence[str]) -> object:
+            for path in paths:
+                VideoDecoder(path, num_ffmpeg_threads=1, seek_mode="exact")
+            return None
 
-        scan(path)
+        scan([path])
     except (ImportError, OSError, RuntimeError, ValueError, BackendError) as exc:
         return None, str(exc).strip().splitlines()[0] if str(exc).strip() else type(exc).__name__
     return scan, ""
 
 
 def _time_builders(
-    paths: Sequence[str], builders: dict[str, Callable[[str], object]]
+    groups: list[list[str]], builders: dict[str, Builder]
 ) -> dict[str, tuple[list[float], list[float]]]:
-    """For each builder each file's time on the wall's clock and on the processor's."""
+    """For each builder a file's time in each group, on the wall's clock and on the processor's."""
     times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in builders}
-    for number, path in enumerate(paths):
-        with no_garbage_collection():
+    with no_garbage_collection():
+        for number, paths in enumerate(groups * math.ceil(TIMED_GROUPS / len(groups))):
             for name in in_turn(list(builders), number):
                 started = now()
-                made = builders[name](path)
+                made = builders[name](paths)
                 for known, took in zip(times[name], milliseconds(started, now()), strict=True):
-                    known.append(took)
+                    known.append(took / len(paths))
                 del made
     return times
 

@@ -1,12 +1,16 @@
-"""All frame headers of an AV1 stream at once, as arrays.
+"""All frame headers of AV1 streams at once, as arrays.
 
 The same fields as ``Slots.read_frame_header`` reads, for the streams that encoders write nearly
 always: one sequence header, no layers, frame numbers or decoder model, references named one by
 one. Everything else is left to that reader, whose result this one must equal.
+
+Several streams with one sequence header are read as one: each begins with a key frame, which
+empties all slots.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +25,7 @@ from reelseek.bitstream._av1_headers import (
     read_sequence_header,
 )
 from reelseek.bitstream._av1_tiles import SizeRules, tile_limits
-from reelseek.bitstream._bit_columns import BitColumns, Ints
+from reelseek.bitstream._bit_columns import BitColumns, Ints, windows
 from reelseek.bitstream._obu import ObuType
 
 MAX_OBUS = 64
@@ -58,14 +62,32 @@ class Av1Frames(NamedTuple):
         """The same for bytes that lie further on, as in the file that they come from."""
         return self._replace(start=self.start + distance, end=self.end + distance)
 
+    def of_packets(self, first: int, stop: int) -> Av1Frames:
+        """The frames of some temporal units, which are numbered from the first of them on."""
+        part = slice(*np.searchsorted(self.packet, (first, stop)).tolist())
+        return Av1Frames(
+            packet=self.packet[part] - first,
+            start=self.start[part],
+            end=self.end[part],
+            reads=self.reads[part],
+            writes=self.writes[part],
+            is_shown=self.is_shown[part],
+            is_entry=self.is_entry[part],
+            sequence=self.sequence,
+            sequence_bytes=self.sequence_bytes,
+        )
 
-def read_frames(data: NDArray[np.uint8], start: Ints, end: Ints) -> Av1Frames | None:
+
+def read_frames(
+    data: NDArray[np.uint8], start: Ints, end: Ints, first: Sequence[int] = (0,)
+) -> Av1Frames | None:
     """Read the headers of all temporal units.
 
     Args:
         data: Bytes that hold them, with ``PADDING_BYTES`` zeros at the end.
         start: (P,) position of each temporal unit, in decoding order.
         end: (P,) position after it.
+        first: (S,) the numbers of the temporal units that begin a stream.
 
     Returns:
         None where the stream isn't of the usual kind.
@@ -83,14 +105,16 @@ def read_frames(data: NDArray[np.uint8], start: Ints, end: Ints) -> Av1Frames | 
     is_other = SAYS_NOTHING[kind]
     if not np.all(is_frame | is_other) or not is_frame.any():
         return None
-    fields = _read_headers(data, payload[is_frame], sequence)
+    fields = _read_headers(data, payload[is_frame], tail[is_frame], sequence)
     if fields is None:
         return None
     frames = packet[is_frame]
     lone_header = (kind[is_frame] == ObuType.FRAME_HEADER) & ~fields.is_existing
     one_each = np.bincount(frames[fields.is_shown], minlength=len(start))
     # After a shown key frame no slot is empty, so that every reference is there.
-    if lone_header.any() or np.any(one_each != 1) or not fields.is_shown_key[0]:
+    if lone_header.any() or np.any(one_each != 1):
+        return None
+    if not fields.is_shown_key[np.searchsorted(frames, first)].all():
         return None
     has_sequence = np.zeros(len(start), np.bool_)
     has_sequence[packet[sequences]] = True
@@ -127,7 +151,7 @@ def _walk(
         packet, position = packet[goes_on], tail[goes_on]
         if len(packet) == 0:
             columns = [np.concatenate(column) for column in zip(*steps, strict=True)]
-            order = np.lexsort((columns[2], columns[0]))
+            order = np.argsort(columns[0], kind="stable")  # each packet's are in order already
             frames, kind, head, payload, tail = (column[order] for column in columns)
             return frames, kind, head, payload, tail
     return None
@@ -153,8 +177,8 @@ def _sequence_of(
     """The stream's sequence header, where it is the same throughout and of the usual kind."""
     if len(head) == 0:
         return None
-    first = data[head[0] : tail[0]].tobytes()
-    if any(data[a:b].tobytes() != first for a, b in zip(head.tolist(), tail.tolist(), strict=True)):
+    first = data[head[0] : tail[0]]
+    if np.any(tail - head != len(first)) or np.any(windows(data, len(first))[head] != first):
         return None
     try:
         sequence = read_sequence_header(data[payload[0] : tail[0]].tobytes())
@@ -163,7 +187,7 @@ def _sequence_of(
     unusual = sequence.is_reduced_still_picture or sequence.has_decoder_model
     if unusual or sequence.has_frame_ids or sequence.has_layers:
         return None
-    return sequence, first
+    return sequence, first.tobytes()
 
 
 class _Fields(NamedTuple):
@@ -175,7 +199,7 @@ class _Fields(NamedTuple):
 
 
 def _read_headers(
-    data: NDArray[np.uint8], payload: Ints, sequence: SequenceHeader
+    data: NDArray[np.uint8], payload: Ints, tail: Ints, sequence: SequenceHeader
 ) -> _Fields | None:
     """uncompressed_header(), 5.9.2, of all frames; None where one is of an unusual kind."""
     bits = BitColumns(data, payload)
@@ -210,6 +234,8 @@ def _read_headers(
         return None
     frames = _Coding(coded, is_inter, has_tools, integer_mv, resilient, updates_cdf)
     if not _has_one_tile_each(bits, sequence.sizes, frames):
+        return None
+    if np.any(coded & (bits.num_read() > 8 * (tail - payload))):
         return None
     reads = np.where(existing, 1 << (first & 7), np.where(is_inter, reads, 0))
     return _Fields(

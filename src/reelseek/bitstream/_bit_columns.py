@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-PADDING_BYTES = 16
+PADDING_BYTES = 24
 """Zeros that must follow the bytes, so that reading ahead stays inside."""
 MOST_BITS = 64 - 7
 """Bits that are there whatever the place in a byte."""
@@ -13,6 +15,11 @@ LONGEST_CODE = 24
 """Leading zeros of an Exp-Golomb number, at most."""
 
 Ints = NDArray[np.int64]
+
+
+def windows(data: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
+    """(N - size + 1, size) the bytes from each position on, which aren't copied."""
+    return np.ndarray((len(data) - size + 1, size), np.uint8, data, strides=(1, 1))
 
 
 class BitColumns:
@@ -30,8 +37,9 @@ class BitColumns:
         self._start = self._start + (self._place >> 3)
         self._place = self._place & 7
         inside = np.minimum(self._start, len(self._data) - 8)
-        window = self._data[inside[:, None] + np.arange(8)]
-        self._words = window.view(">u8")[:, 0].astype(np.uint64)
+        # A word of eight bytes begins at each byte.
+        words: NDArray[Any] = np.ndarray(len(self._data) - 7, ">u8", self._data, strides=1)
+        self._words = words[inside].astype(np.uint64)
         self._left = MOST_BITS
 
     def take(self, count: int, where: NDArray[np.bool_] | None = None) -> Ints:

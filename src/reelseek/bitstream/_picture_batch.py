@@ -1,14 +1,17 @@
-"""All pictures of an H.264 or HEVC stream at once, as arrays.
+"""All pictures of H.264 or HEVC streams at once, as arrays.
 
 The same facts as ``H264Order`` and ``HevcOrder`` and the packets' NAL unit headers give one by one,
 for the streams that encoders write into MP4 nearly always: parameter sets in the configuration
 record only, one sequence, whole frames, no layers. Everything else is left to those readers, whose
 result this one must equal.
+
+Several streams with one configuration record are read as one: each begins where decoding can start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.bitstream import _h264, _hevc
-from reelseek.bitstream._bit_columns import BitColumns, Ints
+from reelseek.bitstream._bit_columns import PADDING_BYTES, BitColumns, Ints, windows
 from reelseek.bitstream._h264 import H264Sps
 from reelseek.bitstream._hevc import HevcPps, HevcSps
 from reelseek.bitstream._nal import NalFormat, PlainPicture
@@ -35,8 +38,10 @@ from reelseek.bitstream._pictures import (
 
 MAX_UNITS = 64
 """NAL units in one packet after which the stream is left to the other readers."""
-ESCAPED_BYTES = 24
+ESCAPED_BYTES = PADDING_BYTES
 """Bytes of a slice in which emulation prevention is looked for, and none read behind."""
+MOST_SETS = 64
+"""Configurations whose parameter sets a process keeps parsed."""
 Truths = NDArray[np.bool_]
 
 
@@ -66,9 +71,21 @@ class Pictures(NamedTuple):
     picture: PlainPicture | None
     """Their size and colours; None where they aren't plain."""
 
+    def of_packets(self, first: int, stop: int) -> Pictures:
+        """The pictures of some packets."""
+        part = slice(first, stop)
+        return Pictures(
+            self.order[part], self.is_start[part], self.is_droppable[part], self.picture
+        )
+
 
 def read_pictures(
-    codec: str, data: NDArray[np.uint8], start: Ints, end: Ints, nal_format: NalFormat
+    codec: str,
+    data: NDArray[np.uint8],
+    start: Ints,
+    end: Ints,
+    nal_format: NalFormat,
+    first: Sequence[int] = (0,),
 ) -> Pictures | None:
     """Read the headers of all packets.
 
@@ -78,6 +95,7 @@ def read_pictures(
         start: (P,) position of each packet, in decoding order.
         end: (P,) position after it.
         nal_format: How its NAL units are separated, and the parameter sets in force.
+        first: (S,) the numbers of the packets that begin a stream.
 
     Returns:
         None where the stream isn't of the usual kind.
@@ -87,10 +105,19 @@ def read_pictures(
     units = _walk(data, start, end, nal_format.length_size)
     if units is None:
         return None
-    sets = ParameterSets(read_h264_set if codec == "h264" else read_hevc_set)
-    sets.take(nal_format.parameter_sets)
-    stream = _Stream(data, units, len(start), sets.known)
+    known = _parsed(codec, nal_format.parameter_sets)
+    begins = np.zeros(len(start), np.bool_)
+    begins[np.asarray(first, np.int64)] = True
+    stream = _Stream(data, units, begins, known)
     return _h264_pictures(stream) if codec == "h264" else _hevc_pictures(stream)
+
+
+@functools.lru_cache(MOST_SETS)
+def _parsed(codec: str, parameter_sets: tuple[bytes, ...]) -> Mapping[tuple[int, int], Any]:
+    """The parameter sets by type and number; a dataset's files mostly have the same."""
+    sets = ParameterSets(read_h264_set if codec == "h264" else read_hevc_set)
+    sets.take(parameter_sets)
+    return sets.known
 
 
 class _Units(NamedTuple):
@@ -105,9 +132,15 @@ class _Units(NamedTuple):
 class _Stream:
     data: NDArray[np.uint8]
     units: _Units
-    num_packets: int
+    begins: Truths
+    """(P,) True for the packets with which a stream begins."""
     known: Mapping[tuple[int, int], Any]
     """The parameter sets in force, by type and number."""
+
+    @property
+    def num_packets(self) -> int:
+        """Of all streams."""
+        return len(self.begins)
 
     def byte(self, number: int, unit: Ints | slice = slice(None)) -> Ints:
         """A byte of each of some units."""
@@ -121,8 +154,11 @@ class _Stream:
     def first_of_each(self, is_slice: Truths) -> Ints | None:
         """The first slice of each packet; None where a packet has none."""
         slices = np.flatnonzero(is_slice)
-        packets, first = np.unique(self.units.packet[slices], return_index=True)
-        return slices[first] if len(packets) == self.num_packets else None
+        packets = self.units.packet[slices]
+        is_first = np.ones(len(slices), np.bool_)
+        is_first[1:] = packets[1:] != packets[:-1]
+        first = slices[is_first]
+        return first if len(first) == self.num_packets else None
 
     def of_packets(self, of_units: Truths) -> Truths:
         """True for packets with a unit that it is true for."""
@@ -132,15 +168,14 @@ class _Stream:
 
     def needs_a_closer_look(self, slices: Ints, bits: BitColumns, header_bytes: int) -> Truths:
         """True where a slice's header holds emulation prevention, is odd, or ends too soon."""
-        window = self.data[
-            np.minimum(
-                self.units.start[slices][:, None] + np.arange(ESCAPED_BYTES), len(self.data) - 1
-            )
-        ]
-        escapes = (window[:, :-2] == 0) & (window[:, 1:-1] == 0) & (window[:, 2:] == 3)
+        window = windows(self.data, ESCAPED_BYTES)[self.units.start[slices]]
+        is_zero = window == 0
+        two_zeros = np.flatnonzero(is_zero[:, :-2] & is_zero[:, 1:-1])
+        number, place = np.divmod(two_zeros, ESCAPED_BYTES - 2)
         length = self.units.end[slices] - self.units.start[slices]
         most = np.minimum(length, ESCAPED_BYTES - 2) - header_bytes
-        closer: Truths = escapes.any(axis=1) | (bits.num_read() > most * 8)
+        closer: Truths = bits.num_read() > most * 8
+        closer[number[window[number, place + 2] == 3]] = True
         return closer
 
 
@@ -155,7 +190,7 @@ def _walk(data: NDArray[np.uint8], start: Ints, end: Ints, length_size: int) -> 
             if not steps:
                 return None
             columns = [np.concatenate(column) for column in zip(*steps, strict=True)]
-            order = np.lexsort((columns[1], columns[0]))
+            order = np.argsort(columns[0], kind="stable")  # each packet's are in order already
             return _Units(*(column[order] for column in columns))
         size = np.zeros(len(packet), np.int64)
         for number in range(length_size):
@@ -189,7 +224,7 @@ def _h264_pictures(stream: _Stream) -> Pictures | None:
     if first is None:
         return None
     is_idr = stream.of_packets(kind == _h264.NAL_IDR_SLICE)
-    if not is_idr[0] or np.any(is_idr != (kind[first] == _h264.NAL_IDR_SLICE)):
+    if not is_idr[stream.begins].all() or np.any(is_idr != (kind[first] == _h264.NAL_IDR_SLICE)):
         return None
     is_referred_to = stream.of_packets(is_slice & (header & 0x60 != 0))
     if np.any(is_idr & ~is_referred_to) or np.any(is_referred_to != (header[first] & 0x60 != 0)):
@@ -248,16 +283,15 @@ def _hevc_pictures(stream: _Stream) -> Pictures | None:
     is_idr = HEVC_IDR[kind]
     is_start = HEVC_START[kind]
     is_broken_link = (kind >= _hevc.BLA_W_LP) & (kind <= _hevc.BLA_N_LP)
-    if not is_start[0] or is_broken_link.any():
+    if not is_start[stream.begins].all() or is_broken_link.any():
         return None
     # Behind another start than IDR, FFmpeg leaves out pictures whose references it lacks.
-    if not is_idr[0] and HEVC_RASL[kind].any():
+    if not is_idr[stream.begins].all() and HEVC_RASL[kind].any():
         return None
     lsb = _hevc_lsb(stream, first, is_idr, is_start, sps, pps)
     if lsb is None:
         return None
-    starts_anew = is_start & (kind != _hevc.CRA_NUT)
-    starts_anew[0] = True
+    starts_anew = stream.begins | (is_start & (kind != _hevc.CRA_NUT))
     # prevTid0Pic is no leading picture and no sub-layer non-reference picture, 8.3.1.
     is_kept = (kind >= 16) | ((kind % 2 == 1) & (kind < 6))
     order = _order(lsb, starts_anew, is_kept, sps.order_bits, sps.reorder_limit)
@@ -295,7 +329,7 @@ def _hevc_lsb(
         _sps, lsb[packet], hides_earlier[packet] = found
         is_first[packet], number[packet] = True, pps.id
     usual = is_first & (number == pps.id)
-    return lsb if usual.all() and not hides_earlier[1:].any() else None
+    return lsb if usual.all() and not hides_earlier[~stream.begins].any() else None
 
 
 def _order(

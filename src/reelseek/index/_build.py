@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from reelseek.bitstream._pictures import H264_EXCEEDS, HEVC_EXCEEDS
 from reelseek.errors import NotAVideoError
 from reelseek.index._demux import decoded_times, demux
-from reelseek.index._mp4_tables import read_sample_tables
+from reelseek.index._mp4_tables import SampleTables, read_sample_tables
 from reelseek.index._packets import NO_ORDER, UNEVEN, Packets
 from reelseek.index._source import check_is_file
 from reelseek.index._table import NO_PTS, FrameTable
@@ -52,19 +52,23 @@ def index_video(path: str) -> FrameTable:
     return table_of(path, *_packets_of(path))
 
 
-def index_tables(path: str) -> VideoTables:
+def index_tables(path: str, known: SampleTables | None = None) -> VideoTables:
     """The frame table, and the units or why the file can't be read by them.
+
+    Args:
+        path: A local file.
+        known: What ``read_many_sample_tables`` found in it.
 
     Raises as ``index_video``.
     """
-    info, packets = _packets_of(path)
+    info, packets = known or _packets_of(path)
     table = table_of(path, info, packets)
     if packets.av1_frames is not None and table.is_seekable and np.all(table.entry >= 0):
         return VideoTables(table, units_of_frames(packets.av1_frames, table))
     return VideoTables(table, build_units(path, table, packets.pictures))
 
 
-def _packets_of(path: str) -> tuple[StreamInfo, Packets]:
+def _packets_of(path: str) -> SampleTables:
     check_is_file(path)
     found = read_sample_tables(path)
     return found if found is not None else demux(path)
@@ -72,27 +76,39 @@ def _packets_of(path: str) -> tuple[StreamInfo, Packets]:
 
 def table_of(path: str, info: StreamInfo, packets: Packets) -> FrameTable:
     """The frame table of a stream's packets."""
-    why_unproven = _why_unproven(info, packets)
+    displayed = _displayed(packets)
+    why_unproven = _why_unproven(info, packets, displayed)
     if why_unproven:
         return _count_by_decoding(path, info, packets, why_unproven)
-    return _table_of_packets(path, info, packets)
+    return _table_of_packets(path, info, packets, displayed)
 
 
-def _why_unproven(info: StreamInfo, packets: Packets) -> str:
+def _displayed(packets: Packets) -> NDArray[np.int64]:
+    """The packets that show a frame, in the order of their timestamps."""
+    shown = np.flatnonzero(packets.is_shown)
+    return shown[np.argsort(packets.pts[shown], kind="stable")]
+
+
+def _why_unproven(info: StreamInfo, packets: Packets, displayed: NDArray[np.int64]) -> str:
     """Why packets can't be numbered without decoding; empty where they can."""
     if info.codec not in ONE_PACKET_ONE_FRAME:
         return f"the codec {info.codec}"
     if not _stores_times(info):
         return f"timestamps that the container {info.container} doesn't store"
-    if np.any(packets.pts == NO_PTS):
+    ascending = np.sort(packets.pts)
+    if len(ascending) and ascending[0] == NO_PTS:
         return "packets without timestamps"
-    if len(np.unique(packets.pts)) != len(packets.pts):
+    if not _all_rise(ascending):
         return "several packets with one timestamp"
     if not _times_fit_decoding_order(info, packets):
         return "timestamps in another order than the decoder's"
-    if not _times_fit_pictures(packets):
+    if not _times_fit_pictures(packets, displayed):
         return OUT_OF_ORDER
     return "; ".join(sorted(packets.doubts))
+
+
+def _all_rise(values: NDArray[np.int64]) -> bool:
+    return bool(np.all(values[1:] > values[:-1]))
 
 
 def _stores_times(info: StreamInfo) -> bool:
@@ -107,7 +123,7 @@ def _times_fit_decoding_order(info: StreamInfo, packets: Packets) -> bool:
     """False where frames certainly come out in another order than their timestamps say."""
     shown = np.flatnonzero(packets.is_shown)
     pts = packets.pts[shown]
-    ascends = bool(np.all(np.diff(pts) > 0))
+    ascends = _all_rise(pts)
     if info.codec not in REORDERING:
         return ascends
     dts = packets.dts[shown]
@@ -120,18 +136,18 @@ def _times_fit_decoding_order(info: StreamInfo, packets: Packets) -> bool:
     return bool(np.all(ahead[starts] < behind[starts]))
 
 
-def _times_fit_pictures(packets: Packets) -> bool:
+def _times_fit_pictures(packets: Packets, displayed: NDArray[np.int64]) -> bool:
     """True where the pictures' own count says the order that their timestamps say."""
     if packets.order is None:
         return True
-    says = np.flatnonzero(packets.is_shown & (packets.order != NO_ORDER))
-    return bool(np.all(np.diff(packets.order[says][np.argsort(packets.pts[says])]) > 0))
+    order = packets.order[displayed]
+    return _all_rise(order[order != NO_ORDER])
 
 
-def _table_of_packets(path: str, info: StreamInfo, packets: Packets) -> FrameTable:
-    pts = packets.pts
-    shown = np.flatnonzero(packets.is_shown)
-    shown = shown[np.argsort(pts[shown], kind="stable")]
+def _table_of_packets(
+    path: str, info: StreamInfo, packets: Packets, displayed: NDArray[np.int64]
+) -> FrameTable:
+    pts, shown = packets.pts, displayed
     listed = info.num_frames_from_header or 0
     is_cut_short = packets.lost_bytes or len(packets.pts) < listed
     notes = []
@@ -159,8 +175,8 @@ def _table(
 ) -> FrameTable:
     """Put the table together; ``position`` is each frame's packet, or -1 where it isn't known."""
     known = position >= 0
-    duration = np.where(known, packets.duration[position], 0)
-    is_key = np.where(known, packets.is_key[position], False)
+    duration = packets.duration[position] * known
+    is_key = packets.is_key[position] & known
     entry = _entries(packets, position)
     return FrameTable(
         stream=info,
@@ -206,6 +222,8 @@ def _is_damaged(
     packets: Packets, entry: NDArray[np.int64], position: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """True for a frame where a packet from its entry up to itself is damaged."""
+    if not packets.is_damaged.any():
+        return np.zeros(len(position), np.bool_)
     before = np.concatenate(([0], np.cumsum(packets.is_damaged)))
     on_the_way = before[position + 1] - before[np.maximum(entry, 0)]
     return np.where(position >= 0, on_the_way > 0, False)
@@ -215,7 +233,9 @@ def _filled_durations(pts: NDArray[np.int64], duration: NDArray[np.int64]) -> ND
     """A frame stays on display until the next one appears; the last keeps its own duration."""
     if len(pts) == 0 or NO_PTS in pts:
         return duration
-    until_next = np.append(np.diff(pts), duration[-1])
+    until_next = np.empty_like(pts)
+    until_next[:-1] = pts[1:] - pts[:-1]
+    until_next[-1] = duration[-1]
     if until_next[-1] <= 0:
         until_next[-1] = until_next[-2] if len(pts) > 1 else 1
     filled: NDArray[np.int64] = np.maximum(until_next, 0)
@@ -228,7 +248,8 @@ def _count_by_decoding(
     """Number the frames by decoding the whole file once."""
     pts, ended_early = decoded_times(path)
     if ended_early and ORDER_DOUBTS.issuperset(why_unproven.split("; ")):
-        return _table_of_packets(path, info, packets)  # damage, which counts pictures wrong
+        # Damage, which counts pictures wrong.
+        return _table_of_packets(path, info, packets, _displayed(packets))
     is_cut_short = packets.lost_bytes or ended_early
     if not pts:
         raise NotAVideoError(

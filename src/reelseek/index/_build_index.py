@@ -21,7 +21,7 @@ from reelseek.index._location import writable_path
 from reelseek.index._sidecar import Sidecar
 from reelseek.index._sidecar_writer import SidecarWriter
 from reelseek.index._video_record import RecordHead, VideoRecord
-from reelseek.index._worker import INDEX_FILE, index_file
+from reelseek.index._worker import INDEX_FILES, index_file
 from reelseek.workers import answers_of, num_cpus
 
 VIDEO_SUFFIXES = (
@@ -31,6 +31,13 @@ VIDEO_SUFFIXES = (
 CHECKPOINT_FILES = 500
 CHECKPOINT_SECONDS = 10.0
 """After so many files or so much time, what was found is handed to the disk."""
+TOGETHER_FILES = 32
+TOGETHER_BYTES = 8 * 1024 * 1024
+"""Of the files that one call of a process indexes: their bytes are in memory at once."""
+ALONE_BYTES = 1024 * 1024
+"""Of a file for which a call is little beside what it takes."""
+TURNS = 4
+"""Calls that each of several processes gets at least, where there are files enough."""
 
 Tell = Callable[[int, int], None]
 """(files done, files in all)."""
@@ -122,9 +129,43 @@ def build_index(
 def _in_processes(
     folder: str, files: list[bytes], *, jobs: int
 ) -> Iterator[tuple[bytes, VideoRecord | str]]:
-    for answer in answers_of(INDEX_FILE, [(folder, file) for file in files], jobs):
+    """Several files in a call; those of a call that a process died of are tried again, alone."""
+    left: list[bytes] = []
+    calls = [(folder, together) for together in groups_of(folder, files, jobs)]
+    for answer in answers_of(INDEX_FILES, calls, jobs, retries=0):
+        together = calls[answer.position][1]
+        if answer.death:
+            left += together
+        else:
+            yield from zip(together, answer.value, strict=True)
+    for answer in answers_of(INDEX_FILES, [(folder, [file]) for file in left], jobs):
         died = f"the process that indexed it {answer.death}"
-        yield files[answer.position], died if answer.death else answer.value
+        yield left[answer.position], died if answer.death else answer.value[0]
+
+
+def groups_of(folder: str, files: list[bytes], jobs: int) -> list[list[bytes]]:
+    """Files that are indexed together: few enough that all processes have as much to do."""
+    most = TOGETHER_FILES
+    if jobs > 1:
+        most = max(1, min(most, len(files) // (jobs * TURNS)))
+    groups: list[list[bytes]] = []
+    room = 0
+    for file in files:
+        size = _size_of(os.path.join(folder, os.fsdecode(file)))
+        is_large = size >= ALONE_BYTES
+        if not groups or len(groups[-1]) >= most or size > room or is_large:
+            groups.append([])
+            room = TOGETHER_BYTES
+        groups[-1].append(file)
+        room = 0 if is_large else room - size
+    return groups
+
+
+def _size_of(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:  # whoever indexes it says what is wrong
+        return 0
 
 
 def list_videos(root: str) -> list[bytes]:

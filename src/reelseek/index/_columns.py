@@ -44,47 +44,61 @@ class ColumnWriter:
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
+        self._numbers: dict[int, list[tuple[int, Integers]]] = {}
+        """The columns of numbers by their length: the place of each, and what is to be stored."""
 
     def integers(self, values: Integers, predicted: Integers | None = None) -> None:
         """Add numbers; the reader has to pass the same prediction."""
         rest = values if predicted is None else values - predicted
-        self._parts.append(_stored(np.ascontiguousarray(rest, np.int64)))
+        self._numbers.setdefault(len(rest), []).append((len(self._parts), rest))
+        self._parts.append(bytes([EQUAL]))
 
     def booleans(self, values: NDArray[np.bool_]) -> None:
         """Add truth values."""
-        if not values.any():
-            self._parts.append(bytes([EQUAL]))
-        else:
+        if 1 in values.tobytes():
             self._parts.append(bytes([BITS]) + np.packbits(values).tobytes())
+        else:
+            self._parts.append(bytes([EQUAL]))
 
     def octets(self, values: NDArray[np.uint8]) -> None:
         """Add numbers of one byte."""
-        if not values.any():
-            self._parts.append(bytes([EQUAL]))
-        else:
-            self._parts.append(bytes([OCTETS]) + values.tobytes())
+        octets = values.tobytes()
+        is_zero = octets.count(0) == len(octets)
+        self._parts.append(bytes([EQUAL]) if is_zero else bytes([OCTETS]) + octets)
 
     def getvalue(self) -> bytes:
         """All columns."""
+        for length, columns in self._numbers.items():
+            if length:
+                self._store([place for place, _rest in columns], [rest for _, rest in columns])
         sizes = [len(part) for part in self._parts]
         places = itertools.accumulate(sizes[:-1], initial=_PLACE_BYTES * len(sizes))
         return struct.pack(f"<{len(sizes)}I", *places) + b"".join(self._parts)
 
+    def _store(self, places: list[int], columns: list[Integers]) -> None:
+        """Columns of one length."""
+        table = np.concatenate(columns, dtype=np.int64).reshape(len(columns), -1)
+        least = np.minimum.reduce(table, axis=1).tolist()
+        most = np.maximum.reduce(table, axis=1).tolist()
+        for place, rest, low, high in zip(places, table, least, most, strict=True):
+            self._parts[place] = _stored(rest, low, high)
 
-def _stored(rest: Integers) -> bytes:
-    if not rest.any():
-        return bytes([EQUAL])
-    first = int(rest[0])
-    if (rest == first).all():
-        return bytes([CONSTANT]) + _BASE.pack(first)
-    step = rest[1:2] - rest[:1]
-    if np.array_equal(rest, np.arange(len(rest)) * step + first):
-        return bytes([LINEAR]) + _BASE_AND_STEP.pack(first, int(step[0]))
-    least, most = int(rest.min()), int(rest.max())
+
+def _stored(rest: Integers, least: int, most: int) -> bytes:
+    if least == most:
+        return bytes([CONSTANT]) + _BASE.pack(least) if least else bytes([EQUAL])
+    first, second = rest[:2].tolist()
+    step = second - first
+    if abs(step) * (len(rest) - 1) == most - least and _rises(rest, step):
+        return bytes([LINEAR]) + _BASE_AND_STEP.pack(first, step)
     width = next((w for w in _WIDTHS if most - least < 1 << (8 * w)), 8)
     base = 0 if width == 8 else least
     above = (rest - base).view(np.uint64).astype(_TYPES[width])
     return bytes([width]) + _BASE.pack(base) + above.tobytes()
+
+
+def _rises(rest: Integers, step: int) -> bool:
+    return bool(np.logical_and.reduce(rest[1:] - rest[:-1] == step))
 
 
 class Columns:

@@ -26,6 +26,8 @@ STARTS = np.uint8(UnitFlag.STARTS_PACKET)
 
 Known = Mapping[str, NDArray[Any]]
 """Columns by name."""
+FIRST_UNITS, PACKET_OF_UNIT = "first units", "packet of unit"
+"""What several predictions need, where it is among the columns."""
 Counts = tuple[int, int, int]
 """Numbers of frames, packets and units; 0 units where they aren't known."""
 
@@ -70,12 +72,17 @@ def _shown_at_once(known: Known) -> Integers:
 
 def _first_units(known: Known) -> Integers:
     """The first unit of each packet."""
+    if FIRST_UNITS in known:
+        return known[FIRST_UNITS]
     return np.flatnonzero(known["flags"] & STARTS)
 
 
 def _packet_of_unit(known: Known) -> Integers:
+    if PACKET_OF_UNIT in known:
+        return known[PACKET_OF_UNIT]
     packets: Integers = np.cumsum(known["flags"] & STARTS != 0)
-    return packets - 1
+    packets -= 1
+    return packets
 
 
 def _shown_in(known: Known) -> Integers:
@@ -104,7 +111,7 @@ def _packet_offsets(known: Known) -> Integers:
 def _packet_sizes(known: Known) -> Integers:
     """Each packet ends with its last unit."""
     last = np.append(_first_units(known)[1:], len(known["size"])) - 1
-    sizes: Integers = known["offset"][last] + known["size"][last] - known["packet_offset"]
+    sizes: Integers = (known["offset"] + known["size"])[last] - known["packet_offset"]
     return sizes
 
 
@@ -154,6 +161,9 @@ def write_columns(known: Known, counts: Counts) -> bytes:
         counts: How many values they have.
     """
     writer = ColumnWriter()
+    if counts[2]:
+        needed = {FIRST_UNITS: _first_units(known), PACKET_OF_UNIT: _packet_of_unit(known)}
+        known = {**known, **needed}
     for column, count in zip(LAYOUT, _counts_of_columns(counts), strict=True):
         values: NDArray[Any] = known[column.name] if count else np.empty(0)
         if column.is_octets:

@@ -77,7 +77,8 @@ class FrameTable:
     @property
     def has_unique_pts(self) -> bool:
         """True where a timestamp tells one frame from all others."""
-        return len(self) == 0 or bool(self.pts[0] != NO_PTS and np.all(np.diff(self.pts) > 0))
+        pts = self.pts
+        return len(pts) == 0 or bool(pts[0] != NO_PTS and np.all(pts[1:] > pts[:-1]))
 
     @property
     def is_seekable(self) -> bool:

@@ -156,7 +156,7 @@ def _of_packets(
     count = len(table.packet_offset)
     flags = np.full(count, int(UnitFlag.STARTS_PACKET), np.uint8)
     flags[table.decode_position] |= np.uint8(UnitFlag.SHOWN)
-    flags[np.unique(table.entry)] |= np.uint8(UnitFlag.ENTRY)
+    flags[table.entry] |= np.uint8(UnitFlag.ENTRY)
     droppable = told = NONE
     if pruning is Pruning.DROPPABLE and pictures is not None:
         droppable = np.flatnonzero(pictures.is_droppable)

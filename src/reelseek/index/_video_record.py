@@ -34,6 +34,11 @@ MOST_FACTS = 512
 
 TRUTHS = tuple(field.name for field in dataclasses.fields(FrameTable) if field.type == "bool")
 """The fields of FrameTable that are one truth value, from the lowest bit of the flags on."""
+FRAME_COLUMNS, UNIT_COLUMNS = (
+    tuple(field.name for field in dataclasses.fields(table) if field.name in NUMBER_OF)
+    for table in (FrameTable, UnitTable)
+)
+"""The fields of each that are columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +103,8 @@ def write_record(path: bytes, num_bytes: int, mtime_ns: int, tables: VideoTables
         -1 if listed is None else listed,
         len(path),
     )
-    facts = json.dumps(_facts(tables), separators=(",", ":"), sort_keys=True).encode()
-    return VideoRecord(facts, head + path + write_columns(_columns_of(tables), counts))
+    columns = write_columns(_columns_of(tables), counts)
+    return VideoRecord(_facts(*_common(tables)), head + path + columns)
 
 
 def read_head(body: bytes) -> RecordHead:
@@ -158,9 +163,29 @@ class _Facts:
     why_no_units: str
 
 
-def _facts(tables: VideoTables) -> dict[str, Any]:
+def _common(tables: VideoTables) -> tuple[StreamInfo, bytes, tuple[str, ...], _UnitFacts | str]:
+    """What ``_facts`` writes, without what each file has of its own."""
     frames, units = tables.frames, tables.units
-    stream = frames.stream
+    stream = dataclasses.replace(frames.stream, average_fps=None, num_frames_from_header=None)
+    of_units: _UnitFacts | str = (
+        _UnitFacts(units.pruning, units.pruning_reason, units.codec, units.configuration)
+        if isinstance(units, UnitTable)
+        else units
+    )
+    return stream, frames.configuration, frames.notes, of_units
+
+
+class _UnitFacts(NamedTuple):
+    pruning: Pruning
+    reason: str
+    codec: str
+    configuration: bytes
+
+
+@functools.lru_cache(MOST_FACTS)
+def _facts(
+    stream: StreamInfo, configuration: bytes, notes: tuple[str, ...], units: _UnitFacts | str
+) -> bytes:
     turn = stream.orientation
     facts: dict[str, Any] = {
         "container": stream.container,
@@ -170,20 +195,20 @@ def _facts(tables: VideoTables) -> dict[str, Any]:
         "color_matrix": stream.color_matrix,
         "orientation": [turn.swaps_axes, turn.flips_x, turn.flips_y],
         "time_base": [stream.time_base.numerator, stream.time_base.denominator],
-        "configuration": frames.configuration.hex(),
-        "notes": list(frames.notes),
+        "configuration": configuration.hex(),
+        "notes": list(notes),
     }
-    if isinstance(units, UnitTable):
+    if isinstance(units, _UnitFacts):
         facts["units"] = {
             "pruning": units.pruning.name,
-            "reason": units.pruning_reason,
+            "reason": units.reason,
             "codec": units.codec,
         }
-        if units.configuration != frames.configuration:  # it may be long
+        if units.configuration != configuration:  # it may be long
             facts["units"]["configuration"] = units.configuration.hex()
     else:
         facts["why_no_units"] = units
-    return facts
+    return json.dumps(facts, separators=(",", ":"), sort_keys=True).encode()
 
 
 @functools.lru_cache(MOST_FACTS)
@@ -223,16 +248,10 @@ def _frame_fields(about: _Facts, flags: int) -> dict[str, Any]:
 
 def _columns_of(tables: VideoTables) -> dict[str, Any]:
     """The columns of both tables by name."""
-    frames, units = tables.frames, tables.units
-    holders: list[FrameTable | UnitTable] = [frames]
-    if isinstance(units, UnitTable):
-        holders.append(units)
-    return {
-        field.name: getattr(holder, field.name)
-        for holder in holders
-        for field in dataclasses.fields(holder)
-        if field.name in NUMBER_OF
-    }
+    columns = {name: getattr(tables.frames, name) for name in FRAME_COLUMNS}
+    if isinstance(tables.units, UnitTable):
+        columns.update({name: getattr(tables.units, name) for name in UNIT_COLUMNS})
+    return columns
 
 
 _fraction = functools.lru_cache(Fraction)
