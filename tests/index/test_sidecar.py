@@ -90,8 +90,9 @@ def test_single_values_of_a_record_are_those_of_its_columns(clip: str) -> None:
     record = write_record(b"a.mp4", 1 << 40, 7, tables)
     stored = read_tables(record.body, record.head(), record.facts)
     one_by_one, frames = stored.frames, tables.frames
-    for frame in range(len(frames)):
-        assert one_by_one.is_damaged_at(frame) == frames.is_damaged_at(frame)
+    every = range(len(frames))
+    assert one_by_one.are_damaged(every) == frames.are_damaged(every) == frames.is_damaged.tolist()
+    for frame in every:
         times = (frames.pts_seconds()[[frame]], frames.duration_seconds()[[frame]])
         assert np.array_equal(one_by_one.times_at([frame]), times, True)
         assert np.array_equal(frames.times_at([frame]), times, True)
@@ -100,9 +101,7 @@ def test_single_values_of_a_record_are_those_of_its_columns(clip: str) -> None:
         return
     assert isinstance(stored.units, UnitTable)
     units, count = tables.units, len(tables.units)
-    for frame in range(len(frames)):
-        assert stored.units.unit_of(frame) == units.unit_of(frame)
-        assert stored.units.entry_of(frame) == units.entry_of(frame)
+    assert stored.units.spans_of(every) == units.spans_of(every)
     assert [stored.units.places_of([unit])[0] for unit in range(count)] == units.places_of(
         range(count)
     )
@@ -197,6 +196,14 @@ def test_any_column_comes_back(data: st.DataObject, length: int) -> None:
     assert np.array_equal(columns.integers(2, predicted), values)
     assert np.array_equal(columns.booleans(1), truths)
     assert np.array_equal(columns.integers(0), values)
+    every = range(length)
+    assert columns.items(0, every) == values.tolist()
+    assert columns.items(1, every) == truths.tolist()
+    assert columns.items(2, every) == (values - predicted).tolist()
+    assert columns.items(4, every[::-1]) == [0] * length
+    for outside in (-1, length):
+        with pytest.raises(IndexError):
+            columns.items(0, [outside])
 
 
 def test_paths_with_one_hash_are_told_apart(

@@ -124,26 +124,31 @@ class Columns:
         self._start = position
         self._places: tuple[int, ...] = struct.unpack_from(f"<{len(counts)}I", data, position)
 
-    def item(self, number: int, index: int) -> int:
-        """One number of a column, without its prediction."""
-        if not 0 <= index < self._counts[number]:
-            raise IndexError(f"no value {index} in a column of {self._counts[number]}")
+    def items(self, number: int, indices: Sequence[int]) -> list[int]:
+        """Some numbers of a column, without their prediction."""
+        if indices and not 0 <= min(indices) <= max(indices) < self._counts[number]:
+            raise IndexError(f"not all of {indices} are in a column of {self._counts[number]}")
         data = self._data
-        place = self._start + self._places[number] + 1
-        kind = data[place - 1]
+        place = self._start + self._places[number]
+        kind = data[place]
+        place += 1
         if kind == EQUAL:
-            return 0
+            return [0] * len(indices)
         if kind == BITS:
-            return data[place + index // 8] >> (7 - index % 8) & 1
-        (base,) = _BASE.unpack_from(data, place)
+            return [data[place + index // 8] >> (7 - index % 8) & 1 for index in indices]
+        base: int = _BASE.unpack_from(data, place)[0]
         if kind == CONSTANT:
-            return int(base)
+            return [base] * len(indices)
         place += _BASE.size
         if kind == LINEAR:
-            (step,) = _BASE.unpack_from(data, place)
-            return _wrapped(base + step * index)
-        place += kind * index
-        return _wrapped(base + int.from_bytes(data[place : place + kind], "little"))
+            step: int = _BASE.unpack_from(data, place)[0]
+            found = [base + step * index for index in indices]
+        else:
+            starts = [place + kind * index for index in indices]
+            found = [base + int.from_bytes(data[at : at + kind], "little") for at in starts]
+        if found and not -(1 << 63) <= min(found) <= max(found) < 1 << 63:
+            return [_wrapped(number) for number in found]
+        return found
 
     def integers(self, number: int, predicted: Integers | None = None) -> Integers:
         """The numbers of a column; the prediction is the writer's."""
@@ -210,6 +215,4 @@ class Columns:
 
 def _wrapped(value: int) -> int:
     """Modulo 2**64, as an int64 holds it."""
-    if -(1 << 63) <= value < 1 << 63:
-        return value
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)

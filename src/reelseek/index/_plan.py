@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from reelseek.index._units import Pruning, UnitFlag, UnitTable
 
+LEADING, DROPPABLE = int(UnitFlag.LEADING), int(UnitFlag.DROPPABLE)
+
 
 class Run(NamedTuple):
     """Units to feed, one after the other, to a decoder that has been reset."""
@@ -36,8 +38,9 @@ def plan_frames(table: UnitTable, frames: Iterable[int]) -> list[Run]:
         Runs in the order of the file. Frames whose needs don't meet come in runs of their own.
     """
     by_entry: dict[int, dict[int, int]] = {}
-    for frame in frames:
-        by_entry.setdefault(table.entry_of(frame), {})[table.unit_of(frame)] = frame
+    wanted = list(frames)
+    for frame, (entry, unit) in zip(wanted, table.spans_of(wanted), strict=True):
+        by_entry.setdefault(entry, {})[unit] = frame
     find = _by_slots if table.pruning is Pruning.SLOTS else _from_entry
     return [Run(find(table, entry, by_entry[entry]), by_entry[entry]) for entry in sorted(by_entry)]
 
@@ -67,12 +70,15 @@ def _from_entry(table: UnitTable, entry: int, targets: Mapping[int, int]) -> lis
     Leading pictures, which follow the entry and are shown before it, belong to an earlier entry;
     nothing that is shown after the entry refers to them (H.265 3.76, "leading picture").
     """
-    span = slice(entry, max(targets) + 1)
-    can_drop = int(UnitFlag.DROPPABLE) if table.pruning is Pruning.DROPPABLE else 0
-    own_entries = table.entry_of_unit[span].tolist()
-    flags = table.flags[span].tolist()
+    skipped = LEADING | (DROPPABLE if table.pruning is Pruning.DROPPABLE else 0)
+    flags = table.flags_between(entry, max(targets) + 1)
     return [
         unit
-        for unit, (own_entry, flag) in enumerate(zip(own_entries, flags, strict=True), entry)
-        if (own_entry >= entry and not flag & can_drop) or unit in targets
+        for unit, flag in enumerate(flags, entry)
+        if not flag & skipped or unit in targets or _leads_another(table, unit, flag, entry)
     ]
+
+
+def _leads_another(table: UnitTable, unit: int, flag: int, entry: int) -> bool:
+    """True for a leading picture of a later entry than this one, which others may refer to."""
+    return bool(flag & LEADING and not flag & DROPPABLE) and table.entry_of_unit[unit] >= entry

@@ -27,7 +27,7 @@ from typing import Protocol
 from reelseek.errors import IndexFileError
 
 MAGIC = b"reelseek"
-VERSION = 2
+VERSION = 3
 """To be raised with every change of the layout, or of what index_video or build_units find."""
 HEADER_BYTES = 64
 RECORD_HEAD = struct.Struct("<IIB")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -144,11 +144,7 @@ LAYOUT = (
 )
 """The columns in the order in which they are stored."""
 NUMBER_OF = {column.name: number for number, column in enumerate(LAYOUT)}
-SINGLE = {
-    name: NUMBER_OF[name]
-    for name in ("pts", "duration", "is_damaged", "of_frame", "entry_of_frame", "size", "offset")
-}
-"""The columns that are read value by value."""
+OF_FRAME, ENTRY_OF_FRAME = NUMBER_OF["of_frame"], NUMBER_OF["entry_of_frame"]
 NEEDS_UNITS = frozenset({_shown_in, _entered_in, _packet_offsets, _packet_sizes})
 """Predictions that can't be made without units; there the columns are stored plainly."""
 
@@ -191,12 +187,27 @@ class StoredColumns(dict[str, NDArray[Any]]):
         self.counts = counts
         self._columns = Columns(data, position, _counts_of_columns(counts))
 
-    def value(self, name: str, index: int) -> int:
-        """``self[name][index]``, for a column of ``SINGLE``."""
+    def values_at(self, name: str, indices: Sequence[int]) -> list[int]:
+        """``self[name][indices]``, for a column that isn't predicted."""
         try:
-            return self._single(name, index)
+            return self._columns.items(NUMBER_OF[name], indices)
         except NOT_WRITTEN_BY_US as exc:
             raise _impossible(exc) from exc
+
+    def spans_of(self, frames: Sequence[int]) -> list[tuple[int, int]]:
+        """``self["entry_of_frame"]`` and ``self["of_frame"]`` of these frames."""
+        num_frames, _packets, num_units = self.counts
+        items = self._columns.items
+        spans = []
+        try:
+            shown, entered = items(OF_FRAME, frames), items(ENTRY_OF_FRAME, frames)
+            for frame, unit, entry in zip(frames, shown, entered, strict=True):
+                unit += frame * num_units // num_frames  # noqa: PLW2901 - as it is predicted
+                spans.append((entry + unit, unit))
+                self._check_units(min(spans[-1]), max(spans[-1]))
+        except NOT_WRITTEN_BY_US as exc:
+            raise _impossible(exc) from exc
+        return spans
 
     def octets_between(self, name: str, first: int, stop: int) -> bytes:
         """``self[name][first:stop]``."""
@@ -223,17 +234,6 @@ class StoredColumns(dict[str, NDArray[Any]]):
         if column.of is Of.FRAME_WITH_UNITS and len(values):
             self._check_units(int(values.min()), int(values.max()))
         return values
-
-    def _single(self, name: str, index: int) -> int:
-        stored = self._columns.item(SINGLE[name], index)
-        if name == "of_frame":
-            stored += index * self.counts[2] // self.counts[0]
-        elif name == "entry_of_frame":
-            stored += self._single("of_frame", index)
-        else:
-            return stored
-        self._check_units(stored, stored)
-        return stored
 
     def _check_units(self, least: int, most: int) -> None:
         """A plan goes from one unit to another: with such numbers it would go on for ever."""

@@ -60,13 +60,12 @@ class StoredFrameTable(LazyFrameTable):
             stream=self.stream,
         )
 
-    def is_damaged_at(self, frame: int) -> bool:
-        """``is_damaged[frame]``."""
-        return bool(self._columns.value("is_damaged", frame))
+    def are_damaged(self, frames: Sequence[int]) -> list[bool]:
+        """``is_damaged[frames]``."""
+        return list(map(bool, self._columns.values_at("is_damaged", frames)))
 
     def _ticks_at(self, name: Literal["pts", "duration"], frames: Sequence[int]) -> list[int]:
-        value = self._columns.value
-        return [value(name, frame) for frame in frames]
+        return self._columns.values_at(name, frames)
 
 
 class LazyUnitTable(UnitTable):
@@ -99,25 +98,25 @@ class StoredUnitTable(LazyUnitTable):
         """The same table, where whole columns are looked up rather than single values."""
         return _made(LazyUnitTable, _columns=self._columns, _fields=self._fields)
 
-    def unit_of(self, frame: int) -> int:
-        """``of_frame[frame]``."""
-        return self._columns.value("of_frame", frame)
-
-    def entry_of(self, frame: int) -> int:
-        """``entry_of_frame[frame]``."""
-        return self._columns.value("entry_of_frame", frame)
+    def spans_of(self, frames: Sequence[int]) -> list[tuple[int, int]]:
+        """``entry_of_frame`` and ``of_frame`` of these frames."""
+        return self._columns.spans_of(frames)
 
     def places_of(self, units: Sequence[int]) -> list[tuple[int, int]]:
         """Where units' bytes are: the position of each in the file, and their number."""
         if len(units) > FEW_UNITS:
             return UnitTable.places_of(self, units)
-        value = self._columns.value
-        return [(value("offset", unit), value("size", unit)) for unit in units]
+        values = self._columns.values_at
+        return list(zip(values("offset", units), values("size", units), strict=True))
 
     def slots_between(self, first: int, stop: int) -> tuple[Sequence[int], Sequence[int]]:
         """``reads[first:stop]`` and ``writes[first:stop]``."""
         some = self._columns.octets_between
         return some("reads", first, stop), some("writes", first, stop)
+
+    def flags_between(self, first: int, stop: int) -> Sequence[int]:
+        """``flags[first:stop]``."""
+        return self._columns.octets_between("flags", first, stop)
 
 
 def stored_frames(

@@ -119,9 +119,9 @@ class FrameTable:
             return math.nan
         return float(Fraction(int(self.pts[-1] + self.duration[-1])) * self.stream.time_base)
 
-    def is_damaged_at(self, frame: int) -> bool:
-        """``is_damaged[frame]``."""
-        return self.is_damaged.item(frame)
+    def are_damaged(self, frames: Sequence[int]) -> list[bool]:
+        """``is_damaged[frames]``."""
+        return [self.is_damaged.item(frame) for frame in frames]
 
     def for_many_reads(self) -> FrameTable:
         """The same table, where whole columns are looked up rather than single values."""

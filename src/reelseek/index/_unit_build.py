@@ -163,6 +163,10 @@ def _of_packets(
     elif pruning is Pruning.DROPPABLE:
         droppable, told = _droppable(path, table)
     flags[droppable] |= np.uint8(UnitFlag.DROPPABLE)
+    entry_of_unit = _entry_of_unit(count, table.decode_position, table.entry, told)
+    is_entry = flags & np.uint8(UnitFlag.ENTRY) != 0
+    last_entry = np.maximum.accumulate(np.where(is_entry, np.arange(count), 0))
+    flags[entry_of_unit < last_entry] |= np.uint8(UnitFlag.LEADING)
     no_slots = np.zeros(count, np.uint8)
     return UnitTable(
         offset=table.packet_offset,
@@ -172,7 +176,7 @@ def _of_packets(
         flags=flags,
         of_frame=table.decode_position,
         entry_of_frame=table.entry,
-        entry_of_unit=_entry_of_unit(count, table.decode_position, table.entry, told),
+        entry_of_unit=entry_of_unit,
         pruning=pruning,
         pruning_reason=f"{table.stream.codec} doesn't name its references in its headers"
         if pruning is Pruning.DROPPABLE

@@ -27,6 +27,9 @@ class UnitFlag(IntFlag):
     """No other unit reads it."""
     STARTS_PACKET = 8
     """The first unit of its packet."""
+    LEADING = 16
+    """Displayed before an entry that comes ahead of it: it is reached from an earlier one. Not set
+    in AV1, where references say what is needed."""
 
 
 class Pruning(Enum):
@@ -77,13 +80,10 @@ class UnitTable:
         """The same table, where whole columns are looked up rather than single values."""
         return self
 
-    def unit_of(self, frame: int) -> int:
-        """``of_frame[frame]``."""
-        return self.of_frame.item(frame)
-
-    def entry_of(self, frame: int) -> int:
-        """``entry_of_frame[frame]``."""
-        return self.entry_of_frame.item(frame)
+    def spans_of(self, frames: Sequence[int]) -> list[tuple[int, int]]:
+        """``entry_of_frame`` and ``of_frame`` of these frames."""
+        entry, unit = self.entry_of_frame.item, self.of_frame.item
+        return [(entry(frame), unit(frame)) for frame in frames]
 
     def places_of(self, units: Sequence[int]) -> list[tuple[int, int]]:
         """Where units' bytes are: the position of each in the file, and their number."""
@@ -93,6 +93,11 @@ class UnitTable:
     def slots_between(self, first: int, stop: int) -> tuple[Sequence[int], Sequence[int]]:
         """``reads[first:stop]`` and ``writes[first:stop]``."""
         return self.reads[first:stop].tolist(), self.writes[first:stop].tolist()
+
+    def flags_between(self, first: int, stop: int) -> Sequence[int]:
+        """``flags[first:stop]``."""
+        flags: list[int] = self.flags[first:stop].tolist()
+        return flags
 
     def __repr__(self) -> str:
         return f"UnitTable({len(self)} units, {len(self.of_frame)} frames, {self.codec})"

@@ -113,7 +113,7 @@ class Video:
         """
         if out is not None:
             return self._batch(self.read_into(indices, out), out)
-        frames = [self._checked(index) for index in indices]
+        frames = self._checked_all(indices)
         pixels = self._allocate(len(frames))
         with self._lock:
             self._read(frames, pixels)
@@ -131,7 +131,7 @@ class Video:
         Returns:
             The numbers of the frames, none of them negative.
         """
-        frames = [self._checked(index) for index in indices]
+        frames = self._checked_all(indices)
         self._check_targets(targets, len(frames))
         with self._lock:
             self._read(frames, targets)
@@ -254,6 +254,19 @@ class Video:
             )
         return self.pts_seconds
 
+    def _checked_all(self, indices: Sequence[int] | NDArray[np.integer[Any]]) -> list[int]:
+        """Frame numbers in ``range(len(self))``, of frames that can be read."""
+        frames = [self._checked(index) for index in indices]
+        damaged = self.table.are_damaged(frames)
+        if any(damaged):
+            raise CorruptVideoError(
+                "the bytes on the way to this frame are damaged, or the file's index is",
+                remedy="Copy the file again from its source, or leave the episode out",
+                path=self.path,
+                frame=frames[damaged.index(True)],
+            )
+        return frames
+
     def _checked(self, index: int) -> int:
         """A frame number in ``range(len(self))``."""
         count = len(self)
@@ -266,7 +279,7 @@ class Video:
                 path=self.path,
             ) from exc
         if 0 <= frame < count:
-            return self._undamaged(frame)
+            return frame
         if self.table.is_cut_short:
             listed = self.table.stream.num_frames_from_header
             raise CorruptVideoError(
@@ -277,7 +290,7 @@ class Video:
                 frame=frame,
             )
         if -count <= frame < 0:
-            return self._undamaged(frame + count)
+            return frame + count
         raise FrameIndexError(
             f"no frame {frame}",
             remedy=f"Its {count} frames are 0 to {count - 1}, or -{count} to -1 from the end",
@@ -296,16 +309,6 @@ class Video:
                     f"a frame is {size} and uint8; it doesn't go into {tuple(target.shape)} "
                     f"and {target.dtype}"
                 )
-
-    def _undamaged(self, frame: int) -> int:
-        if self.table.is_damaged_at(frame):
-            raise CorruptVideoError(
-                "the bytes on the way to this frame are damaged, or the file's index is",
-                remedy="Copy the file again from its source, or leave the episode out",
-                path=self.path,
-                frame=frame,
-            )
-        return frame
 
     def _read(self, frames: list[int], targets: Targets) -> None:
         """Decode with the process's own decoder; one that failed is never used again."""

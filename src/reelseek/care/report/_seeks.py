@@ -95,7 +95,7 @@ def _counts_of_read(
     units: UnitTable, is_coded: NDArray[np.bool_], before: NDArray[np.int64], read: Read
 ) -> tuple[int, int]:
     runs = plan_frames(units, read)
-    entries = [units.entry_of(run.frames[0]) for run in runs]
+    entries = [entry for entry, _ in units.spans_of([run.frames[0] for run in runs])]
     ways = [
         before[max(run.targets) + 1] - before[entry]
         for run, entry in zip(runs, entries, strict=True)

@@ -6,6 +6,7 @@ It needs a file whose units are known: where each is, and what it refers to. A r
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -34,6 +35,9 @@ FED_ON_UNITS = 4
 MOST_HELD_BACK = 40
 """Units after which a picture that hasn't come out doesn't come: decoders hold back 16, or as many
 as there are threads."""
+KEPT_HEADS = 64
+"""Configurations for which it is kept what goes before their units."""
+Heads = tuple[bytes, bytes, bytes]
 GAP_BYTES = 64 * 1024
 """Bytes between two units that are rather read along than skipped by another call."""
 
@@ -75,7 +79,7 @@ class IndexedDecoder:
         self._request = request
         self._table: FrameTable = request.table
         self._units = units
-        self._heads = _heads_of(units)
+        self._heads = _heads(units.pruning, units.codec, units.configuration)
         self._token = object()
         self._writer = RgbWriter(request, NAME)
         self._own_state: CodecState | None = None
@@ -273,15 +277,16 @@ class IndexedDecoder:
         )
 
 
-def _heads_of(units: UnitTable) -> tuple[bytes, bytes, bytes]:
+@functools.lru_cache(KEPT_HEADS)
+def _heads(pruning: Pruning, codec: str, configuration: bytes) -> Heads:
     """What goes before a unit's bytes: after a reset, as the first of some, and else.
 
     A reset leaves the parameter sets in force that came last, perhaps with another file of the
     same configuration: the configuration's own go before the first unit after it.
     """
-    if units.pruning is Pruning.SLOTS:
-        first = TEMPORAL_DELIMITER + units.configuration
+    if pruning is Pruning.SLOTS:
+        first = TEMPORAL_DELIMITER + configuration
         return first, first, TEMPORAL_DELIMITER
-    if units.codec in PARAMETER_SETS:
-        return parameter_sets_of(units.codec, units.configuration), b"", b""
+    if codec in PARAMETER_SETS:
+        return parameter_sets_of(codec, configuration), b"", b""
     return b"", b"", b""
