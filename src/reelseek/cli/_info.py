@@ -74,6 +74,7 @@ def rendered(summary: DatasetSummary) -> list[RenderableType]:
             f"{_duration(summary.hours)}, {size_text(summary.num_bytes)}"
         ),
         Text(f"{len(summary.tasks)} tasks, such as: {summary.tasks[0]}" if summary.tasks else ""),
+        Text(_index_text(summary)),
         Text(),
         table,
     ]
@@ -81,6 +82,22 @@ def rendered(summary: DatasetSummary) -> list[RenderableType]:
         return [*lines, Text("Nothing looks wrong.", style="green")]
     wrong = [Text(f"- {finding}") for finding in summary.findings]
     return [*lines, Text("What looks wrong:", style="bold yellow"), *wrong]
+
+
+def _index_text(summary: DatasetSummary) -> str:
+    import shlex
+
+    from reelseek._sizes import size_text
+
+    index, command = summary.index, f"reelseek index {shlex.quote(summary.root)}"
+    if index.note and not index.path:
+        return f"Index: not used: {index.note}"
+    if not index.path:
+        return f"Index: none, so that each video is indexed at its first read. Make it: {command}"
+    text = f"Index: {index.num_fresh} of {index.num_videos} videos, {size_text(index.num_bytes)}"
+    if index.num_fresh < index.num_videos:
+        return f"{text}; the others are new or changed. Bring it up to date: {command}"
+    return f"{text}, {index.path}"
 
 
 def _duration(hours: float) -> str:

@@ -4,7 +4,12 @@ from reelseek.datasets._dataset import Dataset
 from reelseek.datasets._open import open_dataset
 from reelseek.datasets._records import Episode, Episodes, Feature, Location
 from reelseek.datasets._statistics import Statistics
-from reelseek.datasets._summary import CameraSummary, DatasetSummary, summarise
+from reelseek.datasets._summary import (
+    CameraSummary,
+    DatasetSummary,
+    IndexSummary,
+    summarise,
+)
 
 __all__ = [
     "CameraSummary",
@@ -13,6 +18,7 @@ __all__ = [
     "Episode",
     "Episodes",
     "Feature",
+    "IndexSummary",
     "Location",
     "Statistics",
     "open_dataset",

@@ -47,6 +47,22 @@ class CameraSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexSummary:
+    """The dataset's index, which ``reelseek index`` makes."""
+
+    path: str
+    """The file; empty where there is none that can be used."""
+    num_bytes: int
+    """Its size."""
+    num_fresh: int
+    """Videos that it has as they are now."""
+    num_videos: int
+    """Videos of the dataset."""
+    note: str
+    """What is wrong with an index that is there and isn't used; empty where nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
 class DatasetSummary:
     """A dataset at a glance."""
 
@@ -68,6 +84,8 @@ class DatasetSummary:
     """Task texts."""
     cameras: tuple[CameraSummary, ...]
     """The cameras that have files."""
+    index: IndexSummary
+    """Whether the first read of a video has to look into it."""
     num_bytes: int
     """Bytes of the whole folder."""
     findings: tuple[str, ...]
@@ -102,8 +120,27 @@ def summarise(dataset: Dataset) -> DatasetSummary:
         episode_lengths=(int(lengths.min()), int(np.median(lengths)), int(lengths.max())),
         tasks=tuple(dataset.tasks.values()),
         cameras=tuple(cameras),
+        index=_index(dataset),
         num_bytes=sum(size for _path, size in _files(dataset.root)),
         findings=tuple(findings),
+    )
+
+
+def _index(dataset: Dataset) -> IndexSummary:
+    layout = dataset.layout
+    videos = {
+        layout.video_of(position, key.camera).path
+        for key in dataset.sample_keys.cameras
+        if key.is_video
+        for position in range(len(layout.episodes))
+    }
+    sidecar = dataset.index.sidecar
+    return IndexSummary(
+        path="" if sidecar is None else sidecar.path,
+        num_bytes=0 if sidecar is None else sidecar.num_bytes,
+        num_fresh=sum(dataset.index.lookup(str(path)) is not None for path in videos),
+        num_videos=len(videos),
+        note=dataset.index.note,
     )
 
 
