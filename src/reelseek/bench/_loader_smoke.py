@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reelseek.bench._loader_ways import Job, frames_with_pyav, open_ours
-from reelseek.bench._loops import in_turn, milliseconds, no_garbage_collection, now
+from reelseek.bench._loops import (
+    in_turn,
+    milliseconds,
+    no_garbage_collection,
+    now,
+    only_new_garbage,
+)
 from reelseek.bench._timing import median
 from reelseek.datasets import Location
 from reelseek.errors import ReelseekError
@@ -87,14 +93,15 @@ def time_smoke(dataset: Dataset, job: Job, samples: int, seed: int) -> tuple[Smo
                 readers.pop(name, None)
                 timings[name].why_not = str(exc)
         before = pairs[start][1]
-        for number, (cold, warm) in enumerate(pairs[start + 1 : start + per_round]):
-            for name in in_turn(list(readers), number):
-                with no_garbage_collection():
-                    # Untimed: else the cold one would also pay for what another reader left.
-                    _read(readers[name], dataset, job, before)
-                    timings[name].cold_ms.append(_read(readers[name], dataset, job, cold))
-                    timings[name].warm_ms.append(_read(readers[name], dataset, job, warm))
-            before = warm
+        with only_new_garbage():
+            for number, (cold, warm) in enumerate(pairs[start + 1 : start + per_round]):
+                for name in in_turn(list(readers), number):
+                    with no_garbage_collection():
+                        # Untimed: else the cold one would also pay for what another reader left.
+                        _read(readers[name], dataset, job, before)
+                        timings[name].cold_ms.append(_read(readers[name], dataset, job, cold))
+                        timings[name].warm_ms.append(_read(readers[name], dataset, job, warm))
+                before = warm
     return tuple(timings.values())
 
 

@@ -135,6 +135,17 @@ def in_turn(names: Sequence[str], number: int) -> list[str]:
 
 
 @contextmanager
+def only_new_garbage() -> Iterator[None]:
+    """Let the collector leave alone what is there already: torch's modules take it 0.2 s."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+@contextmanager
 def no_garbage_collection() -> Iterator[None]:
     """Collect garbage first, and not meanwhile."""
     gc.collect()

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from reelseek.bench._child import ReadReport, run_oracle, run_reader
 from reelseek.bench._floor import NAME as FLOOR
-from reelseek.bench._loops import time_cold_reads, time_first_reads, time_seeks, warm_up_libraries
+from reelseek.bench._loops import (
+    only_new_garbage,
+    time_cold_reads,
+    time_first_reads,
+    time_seeks,
+    warm_up_libraries,
+)
 from reelseek.bench._plan import Plan, make_plan
 from reelseek.bench._readers import plain_of
 from reelseek.bench._timing import Timing
@@ -78,9 +84,10 @@ def time_plan(
     if good:
         warm_up_libraries(plan, good)
         tell(f"timing cold reads, first reads and {len(plan.seeks)} seeks with: {', '.join(good)}")
-        time_cold_reads(plan, good, timings)
-        time_first_reads(plan, good, timings)
-        time_seeks(plan, good, timings)
+        with only_new_garbage():
+            time_cold_reads(plan, good, timings)
+            time_first_reads(plan, good, timings)
+            time_seeks(plan, good, timings)
     return tuple(timings.values())
 
 
