@@ -8,6 +8,8 @@
 PYTHON ?= python3
 DATASET ?= sample/aloha3cam
 BIN := .venv/bin
+# Of the tests: more than there are cores, as many of them wait for others.
+PROCESSES ?= 3
 
 .PHONY: demo test check bench clean
 
@@ -15,7 +17,7 @@ demo: .venv/ready-demo
 	$(BIN)/reelseek demo
 
 test: .venv/ready-test
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope
+	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadscope --no-loadscope-reorder
 
 check: .venv/ready-test
 	$(BIN)/ruff check .

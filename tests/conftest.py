@@ -16,6 +16,16 @@ from tests.clusters import ray_address, slurm
 
 __all__ = ["ray_address", "slurm"]  # fixtures
 
+BEGUN_FIRST = (
+    "care/jobs/test_clusters.py", "test_docs.py", "video/test_backends.py",
+    "launch/test_real_slurm.py", "native/test_real_environments.py", "test_examples.py",
+    "datasets/test_workers.py", "native/test_activate.py", "care/test_clusters.py",
+    "datasets/test_lerobot_parity.py", "bench/test_probe.py", "integrations/test_lerobot.py",
+    "exactness/test_structures.py", "care/reencode/test_clusters.py", "care/test_index.py",
+)  # fmt: skip
+"""Modules that take the longest: where several processes run the tests, none of them is left alone
+with one at the end."""
+
 SEARCH_PATH = os.environ.get("LD_LIBRARY_PATH")
 REPOSITORY = Path(__file__).parent.parent
 REQUIRED = frozenset(filter(None, os.environ.get("REELSEEK_REQUIRE", "").split(",")))
@@ -70,6 +80,13 @@ def _search_path_of_the_start() -> None:
 def figure() -> Callable[[str], None]:
     """Call it with a line that the end of the run shall show: what a test measured."""
     return figures.lines.append
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The modules that take the longest come first; tests of a module keep their order."""
+    folder = Path(__file__).parent
+    rank = {folder / name: number for number, name in enumerate(BEGUN_FIRST)}
+    items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

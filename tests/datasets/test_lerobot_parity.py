@@ -89,7 +89,7 @@ def test_tiny_dataset_without_deltas_equals_lerobots(lerobot_class: Any, tmp_pat
 
 
 REAL_ROWS = 2641
-STEP = 16
+STEP = 32
 
 
 @pytest.mark.slow
