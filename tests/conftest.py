@@ -9,12 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from tests import figures
 from tests.clusters import ray_address, slurm
 
 __all__ = ["ray_address", "slurm"]  # fixtures
+
+# How long an example takes says more of what else the machine does than of the code.
+hypothesis.settings.register_profile("reelseek", deadline=None)
+hypothesis.settings.load_profile("reelseek")
 
 BEGUN_FIRST = (
     "care/jobs/test_clusters.py", "test_docs.py", "video/test_backends.py",

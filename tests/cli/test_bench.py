@@ -43,7 +43,7 @@ def test_index_writes_a_document_and_leaves_the_dataset_alone(
     done = reelseek_command("bench", "index", sample_dataset(), "--files", 3, "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     written = json.loads((tmp_path / "bench_index.json").read_text())
-    assert written["schema"] == "reelseek.bench.index/1"
+    assert written["schema"] == "reelseek.bench.index/2"
     assert written["num_files"] == 3 and written["codecs"] == ["av1"]
     assert [builder["name"] for builder in written["builders"]] == ["reelseek", "torchcodec"]
     assert "files/s" in done.stdout and "bytes a frame" in done.stdout

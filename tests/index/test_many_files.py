@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reelseek.index import index_tables
+from reelseek.index import _mp4_tables, index_tables
 from reelseek.index._build_index import ALONE_BYTES, TOGETHER_FILES, groups_of
 from reelseek.index._mp4_tables import read_many_sample_tables, read_sample_tables
 from reelseek.index._worker import index_file, index_files
@@ -21,7 +21,7 @@ from tests.index.tables import same
 CLIPS = {
     clip.name: clip
     for clip in (*corpus.CLIPS, *structures.STRUCTURES)
-    if clip.name.endswith((".mp4", ".mov", ".mkv"))
+    if clip.name.endswith((".mp4", ".mov", ".mkv")) and clip.name != "empty.mp4"
 }
 ALIKE = {
     "av1": ("av1_g20.mp4", "av1_g20.mp4", "av1_g2.mp4"),
@@ -86,10 +86,28 @@ def test_records_of_files_indexed_together_are_those_of_each(tmp_path: Path) -> 
         else:
             shutil.copy(path_of(name), file)
         files.append(os.fsencode(file.name))
-    files.append(b"missing.mp4")
+    os.mkfifo(tmp_path / "pipe.mp4")
+    files += [b"missing.mp4", b"pipe.mp4"]
     together = index_files(str(tmp_path), files)
     assert together == [index_file(str(tmp_path), file) for file in files]
-    assert [isinstance(found, str) for found in together].count(True) == 2
+    assert [isinstance(found, str) for found in together].count(True) == 3
+
+
+def test_file_of_more_samples_than_bytes_is_left_to_the_demuxer(tmp_path: Path) -> None:
+    data = Path(path_of("b_frames.mp4")).read_bytes()
+    at = data.index(b"stsz") + 8
+    count = int.from_bytes(data[at + 4 : at + 8], "big")
+    sizes = (len(data) // count * 2).to_bytes(4, "big")
+    (tmp_path / "a.mp4").write_bytes(data[:at] + sizes + data[at + 4 :])
+    assert read_sample_tables(str(tmp_path / "a.mp4")) is None
+
+
+def test_long_file_is_not_read_together_with_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = path_of("b_frames.mp4")
+    assert read_many_sample_tables([path]) != [None]
+    monkeypatch.setattr(_mp4_tables, "MOST_TOGETHER", 100)
+    assert read_many_sample_tables([path]) == [None]
+    assert read_sample_tables(path) is not None
 
 
 def test_groups_are_small_where_several_processes_share_them(tmp_path: Path) -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reelseek.index import index_tables
 from reelseek.index._plan import plan_frames
+from reelseek.index._unit_build import flags_of_packets
 from reelseek.index._units import Pruning, UnitFlag, UnitTable
 from reelseek.index._video_record import read_tables, write_record
 from tests import corpus, structures
@@ -54,6 +58,36 @@ def test_plan_has_what_the_entry_leads_to_and_no_leading_pictures(clip: str) -> 
             for run in plan_frames(table, pair):
                 entry = int(table.entry_of_frame[run.frames[0]])
                 assert run.units == from_entry(table, entry, set(run.targets))
+
+
+@given(data=st.data(), count=st.integers(1, 14), pruning=st.sampled_from(Pruning))
+def test_plan_of_any_table_is_the_definitions(
+    data: st.DataObject, count: int, pruning: Pruning
+) -> None:
+    """Hidden units, leading pictures of any entry, droppable ones, in any order of display."""
+    if pruning is Pruning.SLOTS:
+        return
+    every = st.integers(0, count - 1)
+    shown = data.draw(st.lists(every, min_size=1, unique=True))
+    starts = sorted({0, *data.draw(st.lists(every, max_size=3))})
+    entries = [data.draw(st.sampled_from([s for s in starts if s <= unit])) for unit in shown]
+    told = data.draw(st.lists(every, max_size=2, unique=True))
+    drops = set(data.draw(st.lists(every, max_size=4))) - set(told)
+    droppable = sorted(drops) if pruning is Pruning.DROPPABLE else []
+    flags, entry_of_unit = flags_of_packets(
+        count, np.array(shown), np.array(entries), np.array(droppable, int), np.array(told, int)
+    )
+    nothing = np.zeros(count, np.uint8)
+    table = UnitTable(
+        offset=np.arange(count), size=np.ones(count, np.int64), reads=nothing, writes=nothing,
+        flags=flags, of_frame=np.array(shown), entry_of_frame=np.array(entries),
+        entry_of_unit=entry_of_unit, pruning=pruning, pruning_reason="", codec="hevc",
+        configuration=b"",
+    )  # fmt: skip
+    frames = data.draw(st.lists(st.integers(0, len(shown) - 1), min_size=1, max_size=4))
+    for run in plan_frames(table, frames):
+        entry = entries[run.frames[0]]
+        assert run.units == from_entry(table, entry, set(run.targets))
 
 
 @pytest.mark.parametrize("clip", sorted(WITH_LEADING_PICTURES))

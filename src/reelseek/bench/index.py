@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reelseek.bench._environment import environment
-from reelseek.bench._loops import in_turn, make_sidecar, milliseconds, no_garbage_collection, now
+from reelseek.bench._loops import (
+    in_turn,
+    make_sidecar,
+    milliseconds,
+    no_garbage_collection,
+    now,
+    only_new_garbage,
+)
 from reelseek.bench._ratios import Ratio, paired
 from reelseek.bench._timing import median, percentile
 from reelseek.errors import BackendError, DatasetFormatError, UnsupportedVideoError
@@ -33,7 +40,7 @@ from reelseek.native import activate
 if TYPE_CHECKING:
     from reelseek.datasets import Dataset
 
-SCHEMA = "reelseek.bench.index/1"
+SCHEMA = "reelseek.bench.index/2"
 REELSEEK, TORCHCODEC = "reelseek", "torchcodec"
 USAGE = {
     REELSEEK: "frame and unit tables and the index's bytes, as `reelseek index` makes them",
@@ -227,14 +234,15 @@ def _time_builders(
 ) -> dict[str, tuple[list[float], list[float]]]:
     """For each builder a file's time in each group, on the wall's clock and on the processor's."""
     times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in builders}
-    with no_garbage_collection():
+    with only_new_garbage():
         for number, paths in enumerate(groups * math.ceil(TIMED_GROUPS / len(groups))):
-            for name in in_turn(list(builders), number):
-                started = now()
-                made = builders[name](paths)
-                for known, took in zip(times[name], milliseconds(started, now()), strict=True):
-                    known.append(took / len(paths))
-                del made
+            with no_garbage_collection():
+                for name in in_turn(list(builders), number):
+                    started = now()
+                    made = builders[name](paths)
+                    for known, took in zip(times[name], milliseconds(started, now()), strict=True):
+                        known.append(took / len(paths))
+                    del made
     return times
 
 

@@ -118,6 +118,8 @@ def read_frames(
         return None
     has_sequence = np.zeros(len(start), np.bool_)
     has_sequence[packet[sequences]] = True
+    if not np.logical_or.reduceat(has_sequence, first).all():  # each stream has its own
+        return None
     return Av1Frames(
         packet=frames,
         start=head[is_frame],
@@ -235,7 +237,7 @@ def _read_headers(
     frames = _Coding(coded, is_inter, has_tools, integer_mv, resilient, updates_cdf)
     if not _has_one_tile_each(bits, sequence.sizes, frames):
         return None
-    if np.any(coded & (bits.num_read() > 8 * (tail - payload))):
+    if np.any(payload == tail) or np.any(coded & (bits.num_read() > 8 * (tail - payload))):
         return None
     reads = np.where(existing, 1 << (first & 7), np.where(is_inter, reads, 0))
     return _Fields(

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-PADDING_BYTES = 24
+MOST_WINDOW_BYTES = 24
+"""How much is looked at from a position on."""
+PADDING_BYTES = MOST_WINDOW_BYTES
 """Zeros that must follow the bytes, so that reading ahead stays inside."""
 MOST_BITS = 64 - 7
 """Bits that are there whatever the place in a byte."""

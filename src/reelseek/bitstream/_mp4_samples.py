@@ -106,9 +106,9 @@ def read_offsets(
             "stsc", found[b"stsc"].start, f"its chunks hold {held} samples of {len(size)}",
         )  # fmt: skip
     before = _sums_before(size)
-    if count == 1:
-        return before + chunks
-    starts = chunks - before[np.minimum(_sums_before(per_chunk), max(len(size) - 1, 0))]
+    if count == 1 or len(size) == 0:
+        return before + chunks[: len(size)]
+    starts = chunks - before[np.minimum(_sums_before(per_chunk), len(size) - 1)]
     offsets: NDArray[np.int64] = np.repeat(starts, per_chunk) + before
     return offsets
 

@@ -10,7 +10,6 @@ Several streams with one configuration record are read as one: each begins where
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from reelseek._small_cache import kept_where_small
 from reelseek.bitstream import _h264, _hevc
-from reelseek.bitstream._bit_columns import PADDING_BYTES, BitColumns, Ints, windows
+from reelseek.bitstream._bit_columns import MOST_WINDOW_BYTES, BitColumns, Ints, windows
 from reelseek.bitstream._h264 import H264Sps
 from reelseek.bitstream._hevc import HevcPps, HevcSps
 from reelseek.bitstream._nal import NalFormat, PlainPicture
@@ -38,7 +38,7 @@ from reelseek.bitstream._pictures import (
 
 MAX_UNITS = 64
 """NAL units in one packet after which the stream is left to the other readers."""
-ESCAPED_BYTES = PADDING_BYTES
+ESCAPED_BYTES = MOST_WINDOW_BYTES
 """Bytes of a slice in which emulation prevention is looked for, and none read behind."""
 MOST_SETS = 64
 """Configurations whose parameter sets a process keeps parsed."""
@@ -112,7 +112,7 @@ def read_pictures(
     return _h264_pictures(stream) if codec == "h264" else _hevc_pictures(stream)
 
 
-@functools.lru_cache(MOST_SETS)
+@kept_where_small(MOST_SETS)
 def _parsed(codec: str, parameter_sets: tuple[bytes, ...]) -> Mapping[tuple[int, int], Any]:
     """The parameter sets by type and number; a dataset's files mostly have the same."""
     sets = ParameterSets(read_h264_set if codec == "h264" else read_hevc_set)

@@ -19,7 +19,7 @@ def index(
     seed: Annotated[int, typer.Option(help="Of the choice of files.")] = 0,
     out: Annotated[Path, typer.Option(help="Where the JSON goes.")] = Path("out"),
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the JSON document (reelseek.bench.index/1).")
+        bool, typer.Option("--json", help="Print the JSON document (reelseek.bench.index/2).")
     ] = False,
 ) -> None:
     """Time the indexing of a dataset's files, against torchcodec's scan of the same files.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,25 +12,27 @@ from numpy.typing import NDArray
 from reelseek.bitstream import nal_format_of
 from reelseek.bitstream._av1_batch import Av1Frames, read_frames
 from reelseek.bitstream._mp4 import VideoTrack
-from reelseek.bitstream._nal import UNSAID
 from reelseek.bitstream._picture_batch import Pictures, read_pictures
 from reelseek.bitstream._vp9_batch import read_vp9_packets
 from reelseek.bitstream._vpx import vp9_picture, vp9_size
+from reelseek.index._mp4_picture import (
+    CODECS,
+    FIRST_FRAME_PACKETS,
+    Picture,
+    configuration_of,
+    first_picture,
+    says_colours,
+)
 from reelseek.index._packets import PacketLooks, Packets, packet_reader
 from reelseek.index._places import PacketPlaces
 
-CODECS = {"avc1": "h264", "hvc1": "hevc", "hev1": "hevc", "av01": "av1", "vp09": "vp9"}
 AV1_PIXEL_FORMATS = {(True, (1, 1)): "gray", (False, (1, 1)): "yuv420p",
                      (False, (1, 0)): "yuv422p", (False, (0, 0)): "yuv444p"}  # fmt: skip
 MATRIX_RGB = 0
-DECODERS = {"av1": "libdav1d"}
 VP9_HEAD_BYTES = 16
 """The beginning of a key frame, which says what its pictures are."""
-FIRST_FRAME_PACKETS = 64
 MOST_KEPT_BYTES = 16 * 1024 * 1024
 """Of memory that a thread keeps."""
-WITHOUT_PIXELS = {"skip_loop_filter": "all", "skip_idct": "all"}
-"""What a decoder can leave out where only a picture's size and format are asked for."""
 
 
 class Samples(NamedTuple):
@@ -48,15 +50,6 @@ class Samples(NamedTuple):
         return CODECS[self.track.format]
 
 
-class Picture(NamedTuple):
-    """What a stream's pictures are, as coded."""
-
-    width: int
-    height: int
-    pixel_format: str
-    color_matrix: int
-
-
 Found = tuple[Picture, Packets]
 
 
@@ -70,7 +63,8 @@ def look_at_all(files: Sequence[Samples]) -> list[Found | None]:
     """What each file's samples say.
 
     Returns:
-        For each file; None where its stream isn't of the usual kind.
+        For each file; None where its stream isn't of the usual kind, or the container says of its
+        pictures what the stream doesn't.
     """
     alike: dict[tuple[str, bytes], list[int]] = {}
     for number, samples in enumerate(files):
@@ -83,15 +77,18 @@ def look_at_all(files: Sequence[Samples]) -> list[Found | None]:
     return found
 
 
-def _look_at_alike(codec: str, group: list[Samples]) -> Iterable[Found | None]:
+def _look_at_alike(codec: str, group: list[Samples]) -> list[Found | None]:
     """The same for files of one configuration."""
     if codec == "vp9":
-        return map(_of_vp9, group)
+        return [_of_vp9(samples) for samples in group]
     look = _of_av1 if codec == "av1" else _of_pictures
     found = look(_Joined.of(group))
-    if found is None and len(group) > 1:  # whichever it is that isn't of the usual kind
-        return [of_file for samples in group for of_file in look(_Joined.of([samples])) or [None]]
-    return found or [None]
+    if found is not None:
+        return found
+    if len(group) == 1:
+        return [None]
+    # Some of them, whichever, aren't of the usual kind.
+    return [of_file for samples in group for of_file in _look_at_alike(codec, [samples])]
 
 
 class _Scratch(threading.local):
@@ -157,8 +154,7 @@ def _columns(track: VideoTrack) -> dict[str, Any]:
         "offset": track.offset,
         "size": track.size,
         "is_key": track.is_sync,
-        # As FFmpeg has it.
-        "configuration": b"" if track.format == "vp09" else track.configuration,
+        "configuration": configuration_of(track),
     }
 
 
@@ -180,7 +176,7 @@ def look_at_each(track: VideoTrack, places: PacketPlaces) -> Found | None:
         has_one_size=looks.has_one_size,
     )
     first = slice(FIRST_FRAME_PACKETS)
-    picture = _first_picture(track, places.read_each(track.offset[first], track.size[first]))
+    picture = first_picture(track, places.read_each(track.offset[first], track.size[first]))
     return None if picture is None else (picture, packets)
 
 
@@ -215,8 +211,8 @@ def _found_of_pictures(samples: Samples, pictures: Pictures) -> Found | None:
     )
     plain = pictures.picture
     if plain is None:
-        picture = _first_picture(track, _first_samples(samples))
-    elif _says_colours(plain.matrix, plain.color_range, track):
+        picture = first_picture(track, _first_samples(samples))
+    elif says_colours(plain.matrix, plain.color_range, track):
         picture = Picture(plain.width, plain.height, plain.pixel_format, plain.matrix)
     else:
         picture = None
@@ -236,7 +232,7 @@ def _of_av1(joined: _Joined) -> list[Found | None] | None:
     picture = Picture(*size, pixel_format + depth, color.matrix)
     return [
         (picture, _av1_packets(samples.track, of_file))
-        if _says_colours(color.matrix, 1, samples.track)  # the range is always there
+        if says_colours(color.matrix, 1, samples.track)  # the range is always there
         else None
         for samples, base, first, stop in joined.parts()
         for of_file in (frames.of_packets(first, stop).moved(samples.base - base),)
@@ -266,7 +262,7 @@ def _of_vp9(samples: Samples) -> Found | None:
     picture = vp9_picture(heads[0]) if is_entry[0] else None
     if picture is None or (read.shown_frames > 1).any():
         return None
-    if not _says_colours(picture.matrix, 1, track):  # the range is always there
+    if not says_colours(picture.matrix, 1, track):  # the range is always there
         return None
     packets = Packets(
         **_columns(track),
@@ -279,45 +275,8 @@ def _of_vp9(samples: Samples) -> Found | None:
     return Picture(picture.width, picture.height, "yuv420p", picture.matrix), packets
 
 
-def _says_colours(matrix: int, color_range: int, track: VideoTrack) -> bool:
-    """False where the container says of the colours what the stream leaves out."""
-    colours = track.colours
-    if colours is None:
-        return True
-    adds_matrix = matrix == UNSAID and colours.matrix != UNSAID
-    return not adds_matrix and not (color_range == 0 and colours.is_full_range)
-
-
 def _first_samples(samples: Samples) -> Iterator[bytes]:
     track, data = samples.track, samples.data
     starts = (track.offset[:FIRST_FRAME_PACKETS] - samples.base).tolist()
     sizes = track.size[:FIRST_FRAME_PACKETS].tolist()
     return (data[at : at + size].tobytes() for at, size in zip(starts, sizes, strict=True))
-
-
-def _first_picture(track: VideoTrack, samples: Iterator[bytes]) -> Picture | None:
-    """What the first picture is that the decoder puts out; None where it puts out none."""
-    frame = _first_frame(track, samples)
-    if frame is None or not _says_colours(int(frame.colorspace), int(frame.color_range), track):
-        return None
-    return Picture(frame.width, frame.height, frame.format.name, int(frame.colorspace))
-
-
-def _first_frame(track: VideoTrack, samples: Iterator[bytes]) -> Any:
-    import av
-
-    codec = CODECS[track.format]
-    context: Any = av.CodecContext.create(DECODERS.get(codec, codec), "r")
-    context.extradata = _columns(track)["configuration"]
-    context.thread_count = 1
-    context.options = WITHOUT_PIXELS
-    try:
-        # Drained at once: a decoder that reorders would hold the first picture back.
-        for data in samples:
-            packet = av.Packet(data)
-            for picture in [*context.decode(packet), *context.decode(None)]:
-                return picture
-            context.flush_buffers()
-    except av.error.FFmpegError:
-        pass
-    return None

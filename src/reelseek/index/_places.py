@@ -5,7 +5,9 @@ By ``pread``, not by mapping: a mapped file that is cut meanwhile ends the proce
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterator
 from types import TracebackType
 
@@ -24,7 +26,16 @@ class PacketPlaces:
     """Reads packets' bytes in a file, and finds them."""
 
     def __init__(self, path: str) -> None:
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        """Open the file.
+
+        Raises:
+            OSError: It can't be read, or is a folder, a device or a pipe.
+        """
+        # Without O_NONBLOCK a pipe would wait for somebody to write into it.
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+            os.close(self._descriptor)
+            raise OSError(errno.EINVAL, "not a file", path)
 
     def read(self, offset: int, size: int) -> bytes:
         """Bytes of the file; fewer where it ends."""

@@ -154,19 +154,14 @@ def _of_packets(
     path: str, table: FrameTable, pruning: Pruning, pictures: Pictures | None = None
 ) -> UnitTable:
     count = len(table.packet_offset)
-    flags = np.full(count, int(UnitFlag.STARTS_PACKET), np.uint8)
-    flags[table.decode_position] |= np.uint8(UnitFlag.SHOWN)
-    flags[table.entry] |= np.uint8(UnitFlag.ENTRY)
     droppable = told = NONE
     if pruning is Pruning.DROPPABLE and pictures is not None:
         droppable = np.flatnonzero(pictures.is_droppable)
     elif pruning is Pruning.DROPPABLE:
         droppable, told = _droppable(path, table)
-    flags[droppable] |= np.uint8(UnitFlag.DROPPABLE)
-    entry_of_unit = _entry_of_unit(count, table.decode_position, table.entry, told)
-    is_entry = flags & np.uint8(UnitFlag.ENTRY) != 0
-    last_entry = np.maximum.accumulate(np.where(is_entry, np.arange(count), 0))
-    flags[entry_of_unit < last_entry] |= np.uint8(UnitFlag.LEADING)
+    flags, entry_of_unit = flags_of_packets(
+        count, table.decode_position, table.entry, droppable, told
+    )
     no_slots = np.zeros(count, np.uint8)
     return UnitTable(
         offset=table.packet_offset,
@@ -184,6 +179,33 @@ def _of_packets(
         codec=table.stream.codec,
         configuration=table.configuration,
     )
+
+
+def flags_of_packets(
+    count: int,
+    of_frame: NDArray[np.int64],
+    entry_of_frame: NDArray[np.int64],
+    droppable: NDArray[np.int64],
+    always_fed: NDArray[np.int64],
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The columns ``flags`` and ``entry_of_unit`` where each packet is a unit.
+
+    Args:
+        count: Packets.
+        of_frame: (N,) the packet that shows each frame.
+        entry_of_frame: (N,) the packet from which it is reached.
+        droppable: Packets that no other refers to.
+        always_fed: Packets that tell the decoder more than their picture.
+    """
+    flags = np.full(count, int(UnitFlag.STARTS_PACKET), np.uint8)
+    flags[of_frame] |= np.uint8(UnitFlag.SHOWN)
+    flags[entry_of_frame] |= np.uint8(UnitFlag.ENTRY)
+    flags[droppable] |= np.uint8(UnitFlag.DROPPABLE)
+    entry_of_unit = _entry_of_unit(count, of_frame, entry_of_frame, always_fed)
+    is_entry = flags & np.uint8(UnitFlag.ENTRY) != 0
+    last_entry = np.maximum.accumulate(np.where(is_entry, np.arange(count), 0))
+    flags[entry_of_unit < last_entry] |= np.uint8(UnitFlag.LEADING)
+    return flags, entry_of_unit
 
 
 def _entry_of_unit(

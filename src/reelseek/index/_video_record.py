@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from reelseek._small_cache import kept_where_small
 from reelseek.index._stored_columns import NUMBER_OF, Counts, StoredColumns, write_columns
 from reelseek.index._stored_tables import stored_frames, stored_units
 from reelseek.index._table import FrameTable
@@ -182,7 +183,7 @@ class _UnitFacts(NamedTuple):
     configuration: bytes
 
 
-@functools.lru_cache(MOST_FACTS)
+@kept_where_small(MOST_FACTS)
 def _facts(
     stream: StreamInfo, configuration: bytes, notes: tuple[str, ...], units: _UnitFacts | str
 ) -> bytes:
@@ -211,7 +212,7 @@ def _facts(
     return json.dumps(facts, separators=(",", ":"), sort_keys=True).encode()
 
 
-@functools.lru_cache(MOST_FACTS)
+@kept_where_small(MOST_FACTS)
 def _parsed(facts: bytes) -> _Facts:
     about = json.loads(facts)
     units = about.get("units") or {}

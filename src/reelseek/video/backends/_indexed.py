@@ -6,11 +6,11 @@ It needs a file whose units are known: where each is, and what it refers to. A r
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from reelseek._small_cache import kept_where_small
 from reelseek.bitstream._nal import PARAMETER_SETS, parameter_sets_of
 from reelseek.errors import (
     CorruptVideoError,
@@ -277,7 +277,7 @@ class IndexedDecoder:
         )
 
 
-@functools.lru_cache(KEPT_HEADS)
+@kept_where_small(KEPT_HEADS)
 def _heads(pruning: Pruning, codec: str, configuration: bytes) -> Heads:
     """What goes before a unit's bytes: after a reset, as the first of some, and else.
 

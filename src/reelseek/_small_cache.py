@@ -1,0 +1,39 @@
+"""A cache of what is computed from small arguments; large ones are computed each time.
+
+Files that nobody trusts choose some of the arguments: a number of entries alone bounds no memory.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+MOST_BYTES = 4096
+"""Of all bytes and texts among a call's arguments. A codec's configuration has some hundred."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def kept_where_small(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a function of hashable positional arguments; so many results are kept."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        kept: Any = functools.lru_cache(entries)(function)
+
+        @functools.wraps(function)
+        def call(*arguments: P.args, **named: P.kwargs) -> R:
+            is_small = _num_bytes(arguments) <= MOST_BYTES
+            result: R = (kept if is_small else function)(*arguments, **named)
+            return result
+
+        return call
+
+    return decorate
+
+
+def _num_bytes(value: object) -> int:
+    if isinstance(value, bytes | str):
+        return len(value)
+    return sum(map(_num_bytes, value)) if isinstance(value, tuple) else 0
