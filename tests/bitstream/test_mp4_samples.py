@@ -96,7 +96,9 @@ def test_sync_samples_are_numbered_from_one(words: list[int], count: int) -> Non
 
 
 @given(
-    stsc=st.one_of(words, st.builds(lambda n: [1, 1, n, 1], st.integers(0, 4))),
+    stsc=st.one_of(
+        words, st.builds(lambda first, n: [1, first, n, 1], st.integers(0, 2), st.integers(0, 4))
+    ),
     chunks=st.lists(st.integers(0, 1 << 40), max_size=4),
     sizes=st.lists(st.sampled_from([0, 1, 7, (1 << 32) - 1]), max_size=6),
 )
@@ -126,8 +128,7 @@ def samples_per_chunk(words: list[int], num_chunks: int) -> list[int]:
     runs = runs_of(words, 3)
     starts = [run[0] for run in runs] + [num_chunks + 1]
     lengths = [after - start for start, after in itertools.pairwise(starts)]
-    is_ordered = all(length >= 0 for length in lengths)
-    if not is_ordered or (num_chunks and (not runs or starts[0] != 1)):
+    if min(lengths, default=0) < 0 or sum(lengths) != num_chunks:
         raise EOFError
     if any(description != 1 for _first, _samples, description in runs):
         raise EOFError

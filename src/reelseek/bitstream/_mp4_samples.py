@@ -122,7 +122,7 @@ def _samples_per_chunk(data: bytes, box: Box, num_chunks: int) -> NDArray[np.int
     runs = numbers_at(data, box, box.start + 8, entries, CHUNK_RUN)
     first = runs["f0"].astype(np.int64)
     lengths = np.append(first[1:], num_chunks + 1) - first
-    if np.any(lengths < 0) or (num_chunks and (len(first) == 0 or first[0] != 1)):
+    if np.any(lengths < 0) or int(lengths.sum()) != num_chunks:  # the first isn't 1
         raise Mp4Error("stsc", box.start, "its chunks are out of order")
     if np.any(runs["f2"] != 1):
         raise Mp4Error("stsc", box.start, "it uses another sample entry than the first")
