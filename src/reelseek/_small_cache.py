@@ -24,13 +24,8 @@ def kept_where_small(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]
 
         @functools.wraps(function)
         def call(*arguments: P.args, **named: P.kwargs) -> R:
-            num_bytes = 0
-            for argument in arguments:
-                if isinstance(argument, bytes):
-                    num_bytes += len(argument)
-                elif isinstance(argument, str | tuple):
-                    num_bytes += _num_bytes(argument)
-            result: R = (kept if num_bytes <= MOST_BYTES else function)(*arguments, **named)
+            is_small = _num_bytes(arguments) <= MOST_BYTES
+            result: R = (kept if is_small else function)(*arguments, **named)
             return result
 
         return call

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from reelseek.bitstream._av1_batch import Av1Frames, read_frames
 from reelseek.bitstream._bit_columns import PADDING_BYTES
+from tests.bitstream.streams import cut_and_damaged, joined
 from tests.corpus import clip_path
 
 DELIMITER, PADDING_OBU = b"\x12\0", 15 << 3 | 2
@@ -25,12 +26,7 @@ def packets_of(clip: str) -> tuple[bytes, ...]:
 
 
 def at_once(*streams: list[bytes]) -> Av1Frames | None:
-    packets = [packet for stream in streams for packet in stream]
-    data = np.frombuffer(b"".join(packets) + bytes(PADDING_BYTES), np.uint8)
-    size = np.array([len(packet) for packet in packets], np.int64)
-    end = np.cumsum(size)
-    first = [0, *np.cumsum([len(stream) for stream in streams]).tolist()][:-1]
-    return read_frames(data, end - size, end, first)
+    return read_frames(*joined(*streams))
 
 
 def without_sequence_header(packet: bytes) -> bytes:
@@ -42,10 +38,10 @@ def without_sequence_header(packet: bytes) -> bytes:
 @pytest.mark.parametrize("clip", ["av1_g2.mp4", "av1_g20.mp4", "av1_libaom.mp4"])
 def test_streams_are_told_apart_again(clip: str) -> None:
     stream = list(packets_of(clip))
-    alone, joined = at_once(stream), at_once(stream, stream[:20], stream)
-    assert alone is not None and joined is not None
+    alone, together = at_once(stream), at_once(stream, stream[:20], stream)
+    assert alone is not None and together is not None
     for first, stop in ((0, len(stream)), (len(stream) + 20, 2 * len(stream) + 20)):
-        part = joined.of_packets(first, stop)
+        part = together.of_packets(first, stop)
         for name in ("packet", "reads", "writes", "is_shown", "is_entry"):
             assert np.array_equal(getattr(part, name), getattr(alone, name)), name
         assert np.array_equal(np.diff(part.start), np.diff(alone.start))
@@ -80,21 +76,13 @@ def test_long_sequence_headers_take_no_more_time_than_their_bytes() -> None:
 @given(data=st.data())
 def test_damage_in_one_stream_changes_no_other(data: st.DataObject) -> None:
     packets = packets_of(data.draw(st.sampled_from(["av1_g2.mp4", "av1_g20.mp4"])))
-    streams = []
-    for _ in range(data.draw(st.integers(2, 3))):
-        stream = list(packets[: data.draw(st.integers(1, 25))])
-        if data.draw(st.booleans()):
-            number = data.draw(st.integers(0, len(stream) - 1))
-            damaged = bytearray(stream[number][: data.draw(st.integers(1, 60))])
-            damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
-            stream[number] = bytes(damaged)
-        streams.append(stream)
-    joined = at_once(*streams)
-    if joined is None:
+    streams = data.draw(cut_and_damaged(packets))
+    together = at_once(*streams)
+    if together is None:
         return
     first = 0
     for stream in streams:
-        part, alone = joined.of_packets(first, first + len(stream)), at_once(stream)
+        part, alone = together.of_packets(first, first + len(stream)), at_once(stream)
         first += len(stream)
         assert alone is not None
         assert part.reads.tolist() == alone.reads.tolist()

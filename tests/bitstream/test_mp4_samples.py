@@ -114,11 +114,10 @@ def test_samples_of_a_chunk_lie_one_behind_the_other(
         per_chunk = samples_per_chunk(stsc, len(chunks))
         if sum(per_chunk) != len(sizes):
             raise EOFError
-        left, offsets = list(sizes), []
+        left, offsets = iter(sizes), []
         for position, samples in zip(chunks, per_chunk, strict=True):
-            for _ in range(samples):
-                offsets.append(position)
-                position += left.pop(0)  # noqa: PLW2901 - the next sample's
+            held = itertools.islice(left, samples)
+            offsets += list(itertools.accumulate(held, initial=position))[:samples]
         return [offsets]
 
     assert_same(lambda: [read_offsets(first + second, found, np.array(sizes, np.int64))], right)

@@ -19,6 +19,7 @@ from reelseek.index._demux import demux
 from reelseek.index._packets import PacketLooks, packet_reader
 from reelseek.index._unit_build import _look_at_h264, _look_at_hevc
 from tests import corpus, structures
+from tests.bitstream.streams import cut_and_damaged, joined
 
 CLIPS = {
     clip.name: clip
@@ -55,13 +56,8 @@ def packets_of(clip: str) -> tuple[str, bytes, list[bytes], list[bool]]:
 
 
 def at_once(codec: str, configuration: bytes, *streams: list[bytes]) -> Pictures | None:
-    packets = [packet for stream in streams for packet in stream]
-    data = np.frombuffer(b"".join(packets) + bytes(PADDING_BYTES), np.uint8)
-    size = np.array([len(packet) for packet in packets], np.int64)
-    end = np.cumsum(size)
-    first = [0, *np.cumsum([len(stream) for stream in streams]).tolist()][:-1]
-    nal_format = nal_format_of(codec, configuration)
-    return read_pictures(codec, data, end - size, end, nal_format, first)
+    data, start, end, first = joined(*streams)
+    return read_pictures(codec, data, start, end, nal_format_of(codec, configuration), first)
 
 
 def one_by_one(
@@ -173,23 +169,14 @@ def test_streams_read_as_one_say_what_each_says_alone(data: st.DataObject) -> No
     """Streams of one configuration, cut and damaged; what one of them is changes no other."""
     clip = data.draw(st.sampled_from(["b_frames.mp4", "hevc_open_gop.mp4", "x264_slices.mp4"]))
     codec, configuration, packets, _keys = packets_of(clip)
-    streams = []
-    for _ in range(data.draw(st.integers(2, 3))):
-        start = data.draw(st.sampled_from([0, 0, 0, 1]))
-        stream = packets[start : start + data.draw(st.integers(1, 30))]
-        if data.draw(st.booleans()):
-            number = data.draw(st.integers(0, len(stream) - 1))
-            damaged = bytearray(stream[number][: data.draw(st.integers(1, 60))])
-            damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
-            stream[number] = bytes(damaged)
-        streams.append(stream)
+    streams = data.draw(cut_and_damaged(packets, [0, 0, 0, 1]))
     alone = [at_once(codec, configuration, stream) for stream in streams]
-    joined = at_once(codec, configuration, *streams)
-    if joined is None:
+    together = at_once(codec, configuration, *streams)
+    if together is None:
         return
     first = 0
     for stream, found in zip(streams, alone, strict=True):
-        part = joined.of_packets(first, first + len(stream))
+        part = together.of_packets(first, first + len(stream))
         first += len(stream)
         assert found is not None
         assert np.array_equal(np.argsort(part.order), np.argsort(found.order))

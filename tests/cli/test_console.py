@@ -14,11 +14,12 @@ from reelseek.cli import _console
 def test_progress_takes_any_name(
     is_terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    screen = Console(file=io.StringIO(), force_terminal=is_terminal, width=80)
+    written = io.StringIO()
+    screen = Console(file=written, force_terminal=is_terminal, width=80)
     monkeypatch.setattr(_console, "Console", lambda **_options: screen)
     with _console.progress() as tell:
         tell("camera top[/]\x1b[31m\nnext")
         if is_terminal:
             screen.print(screen._live_stack[0].get_renderable())
-    shown = screen.file.getvalue() if is_terminal else capsys.readouterr().err  # type: ignore[attr-defined]
+    shown = written.getvalue() if is_terminal else capsys.readouterr().err
     assert "camera top[/]\\x1b[31m\\nnext" in shown

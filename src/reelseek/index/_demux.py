@@ -163,7 +163,6 @@ def _read_packets(path: str, container: av.container.InputContainer, stream: Any
 
 
 def _packets(container: av.container.InputContainer, stream: Any, log: PacketLog) -> Packets:
-    looks = log.looks
     return Packets(
         pts=np.array(log.pts, np.int64),
         dts=np.array(log.dts, np.int64),
@@ -171,12 +170,7 @@ def _packets(container: av.container.InputContainer, stream: Any, log: PacketLog
         offset=np.array(log.offset, np.int64),
         size=np.array(log.size, np.int64),
         is_key=np.array(log.is_key, np.bool_),
-        is_shown=np.array(looks.is_shown, np.bool_),
-        is_entry=looks.entries(),
-        order=looks.display_order(),
-        is_damaged=np.array(looks.is_damaged, np.bool_),
-        doubts=frozenset(looks.doubts),
-        has_one_size=looks.has_one_size,
+        **log.looks.columns(),
         configuration=bytes(stream.codec_context.extradata or b""),
         lost_bytes=log.lost_bytes,
         decoder_reorders=bool(stream.codec_context.has_b_frames),

@@ -166,15 +166,7 @@ def look_at_each(track: VideoTrack, places: PacketPlaces) -> Found | None:
     pieces = places.read_each(track.offset, track.size)
     for data, is_key in zip(pieces, track.is_sync.tolist(), strict=True):
         looks.add(look(data, is_key, looks.doubts))
-    packets = Packets(
-        **_columns(track),
-        is_shown=np.array(looks.is_shown, np.bool_),
-        is_entry=looks.entries(),
-        order=looks.display_order(),
-        is_damaged=np.array(looks.is_damaged, np.bool_),
-        doubts=frozenset(looks.doubts),
-        has_one_size=looks.has_one_size,
-    )
+    packets = Packets(**_columns(track), **looks.columns())
     first = slice(FIRST_FRAME_PACKETS)
     picture = first_picture(track, places.read_each(track.offset[first], track.size[first]))
     return None if picture is None else (picture, packets)
@@ -230,13 +222,12 @@ def _of_av1(joined: _Joined) -> list[Found | None] | None:
     depth = "" if color.bit_depth == 8 else f"{color.bit_depth}le"
     size = (frames.sequence.max_width, frames.sequence.max_height)
     picture = Picture(*size, pixel_format + depth, color.matrix)
-    return [
-        (picture, _av1_packets(samples.track, of_file))
-        if says_colours(color.matrix, 1, samples.track)  # the range is always there
-        else None
-        for samples, base, first, stop in joined.parts()
-        for of_file in (frames.of_packets(first, stop).moved(samples.base - base),)
-    ]
+    found: list[Found | None] = []
+    for samples, base, first, stop in joined.parts():
+        of_file = frames.of_packets(first, stop).moved(samples.base - base)
+        says_all = says_colours(color.matrix, 1, samples.track)  # the range is always there
+        found.append((picture, _av1_packets(samples.track, of_file)) if says_all else None)
+    return found
 
 
 def _av1_packets(track: VideoTrack, frames: Av1Frames) -> Packets:

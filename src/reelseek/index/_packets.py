@@ -148,6 +148,17 @@ class PacketLooks:
         orders = (NO_ORDER if order is None else order for order in self.orders)
         return np.fromiter(orders, np.int64, len(self.orders))
 
+    def columns(self) -> dict[str, Any]:
+        """The fields of ``Packets`` that are found by looking at each packet."""
+        return {
+            "is_shown": np.array(self.is_shown, np.bool_),
+            "is_entry": self.entries(),
+            "order": self.display_order(),
+            "is_damaged": np.array(self.is_damaged, np.bool_),
+            "doubts": frozenset(self.doubts),
+            "has_one_size": self.has_one_size,
+        }
+
     @property
     def has_one_size(self) -> bool:
         """True where no key frame announces another picture size."""

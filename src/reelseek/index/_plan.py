@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from reelseek.index._units import Pruning, UnitFlag, UnitTable
 
-LEADING, DROPPABLE = int(UnitFlag.LEADING), int(UnitFlag.DROPPABLE)
+LEADING = int(UnitFlag.LEADING)
 
 
 class Run(NamedTuple):
@@ -70,15 +70,12 @@ def _from_entry(table: UnitTable, entry: int, targets: Mapping[int, int]) -> lis
     Leading pictures, which follow the entry and are shown before it, belong to an earlier entry;
     nothing that is shown after the entry refers to them (H.265 3.76, "leading picture").
     """
-    skipped = LEADING | (DROPPABLE if table.pruning is Pruning.DROPPABLE else 0)
+    can_drop = int(UnitFlag.DROPPABLE) if table.pruning is Pruning.DROPPABLE else 0
     flags = table.flags_between(entry, max(targets) + 1)
+    # Only of leading pictures it is asked which entry is theirs: it may be a later one than this.
     return [
         unit
         for unit, flag in enumerate(flags, entry)
-        if not flag & skipped or unit in targets or _leads_another(table, unit, flag, entry)
+        if unit in targets
+        or not (flag & can_drop or (flag & LEADING and table.entry_of_unit[unit] < entry))
     ]
-
-
-def _leads_another(table: UnitTable, unit: int, flag: int, entry: int) -> bool:
-    """True for a leading picture of a later entry than this one, which others may refer to."""
-    return bool(flag & LEADING and not flag & DROPPABLE) and table.entry_of_unit[unit] >= entry

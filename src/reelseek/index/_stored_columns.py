@@ -26,8 +26,6 @@ STARTS = np.uint8(UnitFlag.STARTS_PACKET)
 
 Known = Mapping[str, NDArray[Any]]
 """Columns by name."""
-FIRST_UNITS, PACKET_OF_UNIT = "first units", "packet of unit"
-"""What several predictions need, where it is among the columns."""
 Counts = tuple[int, int, int]
 """Numbers of frames, packets and units; 0 units where they aren't known."""
 
@@ -72,17 +70,12 @@ def _shown_at_once(known: Known) -> Integers:
 
 def _first_units(known: Known) -> Integers:
     """The first unit of each packet."""
-    if FIRST_UNITS in known:
-        return known[FIRST_UNITS]
     return np.flatnonzero(known["flags"] & STARTS)
 
 
 def _packet_of_unit(known: Known) -> Integers:
-    if PACKET_OF_UNIT in known:
-        return known[PACKET_OF_UNIT]
     packets: Integers = np.cumsum(known["flags"] & STARTS != 0)
-    packets -= 1
-    return packets
+    return packets - 1
 
 
 def _shown_in(known: Known) -> Integers:
@@ -157,9 +150,6 @@ def write_columns(known: Known, counts: Counts) -> bytes:
         counts: How many values they have.
     """
     writer = ColumnWriter()
-    if counts[2]:
-        needed = {FIRST_UNITS: _first_units(known), PACKET_OF_UNIT: _packet_of_unit(known)}
-        known = {**known, **needed}
     for column, count in zip(LAYOUT, _counts_of_columns(counts), strict=True):
         values: NDArray[Any] = known[column.name] if count else np.empty(0)
         if column.is_octets:
@@ -201,8 +191,8 @@ class StoredColumns(dict[str, NDArray[Any]]):
         spans = []
         try:
             shown, entered = items(OF_FRAME, frames), items(ENTRY_OF_FRAME, frames)
-            for frame, unit, entry in zip(frames, shown, entered, strict=True):
-                unit += frame * num_units // num_frames  # noqa: PLW2901 - as it is predicted
+            for frame, above_predicted, entry in zip(frames, shown, entered, strict=True):
+                unit = above_predicted + frame * num_units // num_frames
                 spans.append((entry + unit, unit))
                 self._check_units(min(spans[-1]), max(spans[-1]))
         except NOT_WRITTEN_BY_US as exc:
