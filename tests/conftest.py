@@ -31,6 +31,7 @@ BEGUN_FIRST = (
 """Modules that take the longest: where several processes run the tests, none of them is left alone
 with one at the end."""
 
+SCHEDULING = os.sched_getscheduler(0), os.sched_getparam(0)
 SEARCH_PATH = os.environ.get("LD_LIBRARY_PATH")
 REPOSITORY = Path(__file__).parent.parent
 REQUIRED = frozenset(filter(None, os.environ.get("REELSEEK_REQUIRE", "").split(",")))
@@ -70,6 +71,15 @@ def real_datasets() -> Path:
     if not folder.is_dir():
         skip_without("data", "no folder of real datasets beside this clone")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _scheduling_of_the_start() -> None:
+    """SVT-AV1 that root runs makes the thread that opens it, and what that starts, real-time ones.
+
+    Nothing else runs on their cores: other tests wait until their time is out.
+    """
+    os.sched_setscheduler(0, *SCHEDULING)
 
 
 @pytest.fixture(autouse=True)

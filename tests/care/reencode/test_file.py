@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import json
+import os
 import resource
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -302,3 +305,19 @@ def test_swapped_frames_show_in_the_worst_psnr(source: Source, tmp_path: Path) -
     write_video(output, frames)
     quality = prove(source, output, []).quality
     assert quality.worst_psnr_db < 15 and quality.worst_frame in (50, 51)
+
+
+def test_no_thread_is_a_real_time_one_beside_an_encoder(source: Source, tmp_path: Path) -> None:
+    # Those of SVT-AV1 are where it may make them so: where root runs this test.
+    output = dataclasses.replace(_output(source, tmp_path / "a.mp4"), encoding=Encoding("av1", 2))
+    before = os.sched_getscheduler(0)
+    scheduled: list[set[int]] = []
+
+    def frames() -> Iterator[av.VideoFrame]:
+        for frame in source.frames():
+            yield frame
+            threads = [int(thread.name) for thread in Path("/proc/self/task").iterdir()]
+            scheduled.append({os.sched_getscheduler(thread) for thread in threads})
+
+    write_video(output, frames(), starts=[60])
+    assert scheduled == [{before}] * len(source.table)

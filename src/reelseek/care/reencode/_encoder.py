@@ -6,10 +6,13 @@ those before it, as LeRobot does: so it starts with a key frame and refers to no
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reelseek.care.reencode._clock import Clock
@@ -69,7 +72,7 @@ def write_video(
             stream: Any = container.add_stream(output.encoding.encoder, rate=output.clock.rate)
             stream.time_base = output.clock.time_base
             _configure(stream.codec_context, output)
-            with _quiet_svt():
+            with _tame_svt():
                 container.start_encoding()
             packets = _packets(stream.codec_context, output, frames, frozenset(starts))
             for number, packet in enumerate(packets):
@@ -108,7 +111,7 @@ def _following(first: Any, output: Output) -> Any:
 
     encoder = av.CodecContext.create(output.encoding.encoder, "w")
     _configure(encoder, output)
-    with _quiet_svt():
+    with _tame_svt():
         encoder.open()
     if encoder.extradata != first.extradata:
         raise UnsupportedVideoError(
@@ -147,11 +150,29 @@ def _decode_time(output: Output, number: int) -> int:
 
 
 @contextmanager
-def _quiet_svt() -> Iterator[None]:
-    before = os.environ.get(SVT_LOG)
+def _tame_svt() -> Iterator[None]:
+    """An encoder that is opened in here prints no settings, and all threads wait their turn.
+
+    SVT-AV1 run by root gives its threads the highest real-time priority (SCHED_FIFO 99), and the
+    one that opens it too, from which later threads and processes have it: nothing else runs on
+    their cores while they do. They get the scheduling that the opening thread had.
+    """
+    log, threads = os.environ.get(SVT_LOG), _threads()
+    policy, priority = os.sched_getscheduler(0), os.sched_getparam(0)
     os.environ.setdefault(SVT_LOG, "1")
     try:
         yield
     finally:
-        if before is None:
+        if log is None:
             del os.environ[SVT_LOG]
+        for thread in (threading.get_native_id(), *(_threads() - threads)):
+            with contextlib.suppress(OSError):  # it has ended
+                os.sched_setscheduler(thread, policy, priority)
+
+
+def _threads() -> set[int]:
+    """This process's threads; none where the system doesn't list them."""
+    try:
+        return {int(thread.name) for thread in Path("/proc/self/task").iterdir()}
+    except FileNotFoundError:
+        return set()
