@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 REPOSITORY = Path(__file__).parent.parent
 SCRIPT = REPOSITORY / "scripts" / "slurm_cluster.sh"
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged")
@@ -52,13 +54,17 @@ def slurm() -> Iterator[Path]:
     folder = tempfile.mkdtemp(prefix="reelseek-slurm-", dir="/tmp")
     try:
         conf = subprocess.run(
-            [str(SCRIPT), "up", folder], check=True, stdout=subprocess.PIPE, text=True, timeout=120
+            [str(SCRIPT), "up", folder],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=PATIENCE,
         ).stdout.strip()
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("SLURM_CONF", conf)
             yield Path(conf)
     finally:
-        subprocess.run([str(SCRIPT), "down", folder], check=False, timeout=120)
+        subprocess.run([str(SCRIPT), "down", folder], check=False, timeout=PATIENCE)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -81,4 +87,4 @@ def ray_address() -> Iterator[str]:
             address = cluster.stdout.readline().strip()
             assert address, "Ray did not start"
             yield address
-            cluster.communicate(timeout=60)
+            cluster.communicate(timeout=PATIENCE)

@@ -18,6 +18,7 @@ import pytest
 
 from tests.clusters import needs_submitit
 from tests.conftest import REPOSITORY, needs, skip_without
+from tests.patience import PATIENCE
 
 DOCUMENTS = sorted([REPOSITORY / "README.md", *(REPOSITORY / "docs").glob("*.md")])
 BLOCK = re.compile(
@@ -68,7 +69,7 @@ def test_python_snippets_run(document: Path, place: Path) -> None:
     script.write_text(body)
     done = subprocess.run(
         [sys.executable, "-W", "ignore", str(script)],
-        cwd=place, env=environment(), capture_output=True, text=True, timeout=150, check=False,
+        cwd=place, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"{body}\n{done.stdout}\n{done.stderr}"
 
@@ -102,7 +103,7 @@ def test_console_commands_run(
         needs("ray")
     done = subprocess.run(
         ["bash", "-c", command],
-        cwd=place, env=environment(), capture_output=True, text=True, timeout=170, check=False,
+        cwd=place, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == expected, f"{command}\n{done.stdout}\n{done.stderr}"
 
@@ -115,6 +116,6 @@ def test_every_document_is_free_of_unknown_block_kinds() -> None:
 def test_benchmark_tables_are_the_kept_results() -> None:
     done = subprocess.run(
         [sys.executable, "scripts/bench_table.py", "check"],
-        cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False,
+        cwd=REPOSITORY, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"{done.stdout}: run `python scripts/bench_table.py render`"

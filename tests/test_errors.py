@@ -17,6 +17,7 @@ import pytest
 import reelseek
 from reelseek import errors
 from reelseek.errors import ReelseekError
+from tests.patience import PATIENCE
 
 HEAVY = (
     "torch",
@@ -87,7 +88,7 @@ def test_frame_zero_and_byte_zero_are_places() -> None:
 def test_import_is_light() -> None:
     code = f"import sys, reelseek; print([name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     assert done.stdout.strip() == "[]"
 
@@ -121,6 +122,6 @@ def test_public_names_are_imported_at_their_first_use() -> None:
 def test_modules_are_reachable_without_importing_them() -> None:
     code = "import reelseek; print(reelseek.errors.ReelseekError.__name__, reelseek.types.Frame)"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     assert done.stdout == "ReelseekError <class 'reelseek.types.Frame'>\n"

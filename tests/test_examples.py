@@ -18,12 +18,11 @@ import pytest
 import reelseek
 from reelseek.sample import sample_dataset
 from tests.conftest import REPOSITORY, needs
+from tests.patience import PATIENCE
 
 EXAMPLE = REPOSITORY / "examples" / "train_idm.py"
 SAMPLES = 381
 BATCH = 16
-PATIENCE_SECONDS = 200
-"""For one run, on a machine that does much else beside."""
 
 
 pytestmark = pytest.mark.timeout(500)
@@ -61,18 +60,18 @@ class Training:
 
     def run(self, steps: int, *options: object) -> str:
         """Run it to its end; what it said."""
-        said, _none = self.start(steps, *options).communicate(timeout=PATIENCE_SECONDS)
+        said, _none = self.start(steps, *options).communicate(timeout=PATIENCE)
         assert "done after step" in said, said
         return said
 
     def stop_after(self, steps: int, *options: object) -> str:
         """Start it, and tell it to stop as soon as it has done so many steps; what it said."""
         running = self.start(10_000, *options)
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while len(self.steps(0)) < steps and running.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
         running.send_signal(signal.SIGTERM)
-        said, _none = running.communicate(timeout=PATIENCE_SECONDS)
+        said, _none = running.communicate(timeout=PATIENCE)
         assert "stopped after step" in said, said
         return said
 

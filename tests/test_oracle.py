@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests import corpus, oracle
+from tests.patience import PATIENCE
 
 
 def _by_the_program(name: str) -> bytes:
@@ -16,7 +17,7 @@ def _by_the_program(name: str) -> bytes:
         "-fps_mode", "passthrough", "-sws_flags", "bicubic",
         "-f", "rawvideo", "-pix_fmt", "rgb24", "-",
     ]  # fmt: skip
-    return subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
+    return subprocess.run(command, capture_output=True, check=True, timeout=PATIENCE).stdout
 
 
 @pytest.mark.parametrize("name", oracle.whole_clips())

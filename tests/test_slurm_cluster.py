@@ -8,12 +8,13 @@ from pathlib import Path
 
 from tests.clusters import PROGRAMS, SCRIPT
 from tests.conftest import skip_without
+from tests.patience import PATIENCE
 
 
 def up(folder: str, path: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(SCRIPT), "up", folder], env={**os.environ, "PATH": path},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
 
 

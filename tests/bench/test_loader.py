@@ -16,6 +16,7 @@ from reelseek.bench._loader_ways import OURS, OURS_BY_GOP, WAYS, Job, open_ours
 from reelseek.bench.loader import LoaderBench, LoaderTiming, bench_loader, random_order
 from reelseek.sample import sample_dataset
 from tests.conftest import needed, needs
+from tests.patience import PATIENCE
 
 needed("torch")
 
@@ -99,7 +100,7 @@ def test_random_order_holds_every_sample_in_each_epoch() -> None:
 def test_unknown_ways_are_refused() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "reelseek", "bench", "loader", str(sample_dataset()), "--ways", "x"],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert "no way 'x'" in " ".join(done.stderr.split())

@@ -12,13 +12,14 @@ import pytest
 
 from tests.clusters import needs_submitit
 from tests.datasets import makers
+from tests.patience import PATIENCE
 
 
 def done(root: Path, executor: str, address: str = "") -> dict[str, Any]:
     """What the commands' functions made of the dataset, in a process of their own."""
     ran = subprocess.run(
         [sys.executable, "-m", "tests.care.drive", executor, address, str(root)],
-        capture_output=True, text=True, timeout=170, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     document: dict[str, Any] = json.loads(ran.stdout)

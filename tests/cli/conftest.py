@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.patience import PATIENCE
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -19,7 +21,7 @@ def reelseek_command() -> Run:
     def run(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "reelseek", *map(str, arguments)],
-            capture_output=True, text=True, timeout=170, check=False,
+            capture_output=True, text=True, timeout=PATIENCE, check=False,
             env={**os.environ, "COLUMNS": "60", **variables},
         )  # fmt: skip
 

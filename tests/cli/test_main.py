@@ -9,6 +9,7 @@ import pytest
 
 import reelseek
 from tests.cli.conftest import Run
+from tests.patience import PATIENCE
 
 
 def test_version(reelseek_command: Run) -> None:
@@ -55,7 +56,7 @@ def test_output_that_cannot_be_written_is_one_line(arguments: list[str]) -> None
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-c", "from reelseek.cli._main import main; main()", *arguments],
-            stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
@@ -85,7 +86,7 @@ def test_loader_commands_need_no_numpy(arguments: str) -> None:
         [sys.executable, "-c", WITHOUT_NUMPY, *arguments.split()],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode in (0, 1)

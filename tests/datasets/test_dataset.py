@@ -28,6 +28,7 @@ from tests.datasets.makers import (
     numbers,
     shown,
 )
+from tests.patience import PATIENCE
 
 torch = needed("torch")
 
@@ -208,7 +209,7 @@ def test_numpy_output_needs_no_torch(roots: dict[str, Path]) -> None:
         "print(ds[9]['observation.images.top'].shape, ds[9]['task'])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.stdout.strip() == f"(2, 3, {HEIGHT}, {WIDTH}) {TASKS[1]}", done.stderr
 
@@ -221,7 +222,7 @@ def test_tensors_without_torch_are_a_dependency_error(roots: dict[str, Path]) ->
         "except reelseek.errors.DependencyError as exc: print(exc)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert "output='numpy'" in done.stdout, done.stderr
 

@@ -17,6 +17,7 @@ from reelseek.video import _open as opening
 from tests.conftest import needed
 from tests.datasets import makers
 from tests.datasets.makers import TOP, v2_video
+from tests.patience import PATIENCE
 
 torch = needed("torch")
 DataLoader = needed("torch.utils.data").DataLoader
@@ -83,7 +84,7 @@ def test_workers_give_the_same_samples(
     if read_before:
         ds[0]
     loader = DataLoader(
-        ds, batch_size=None, num_workers=2, multiprocessing_context=start_method, timeout=60
+        ds, batch_size=None, num_workers=2, multiprocessing_context=start_method, timeout=PATIENCE
     )
     assert_equal(list(loader), expected)
 

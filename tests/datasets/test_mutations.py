@@ -82,7 +82,7 @@ def mutate(data: st.DataObject, value: Any) -> None:
 
 def read_all(root: Path, **options: Any) -> None:
     """Read the first, the middle and the last sample; any ReelseekError is an answer."""
-    start = time.monotonic()
+    start = time.process_time()
     try:
         ds = reelseek.open_dataset(root, output="numpy", backend="pyav", **options)
         str(ds), ds.keys, list(ds.episodes)
@@ -91,7 +91,7 @@ def read_all(root: Path, **options: Any) -> None:
                 ds[index]
     except ReelseekError as error:
         assert len(str(error)) < 20_000
-    assert time.monotonic() - start < SECONDS
+    assert time.process_time() - start < SECONDS
 
 
 @pytest.fixture(scope="module")

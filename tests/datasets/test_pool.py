@@ -12,6 +12,7 @@ import pytest
 import reelseek
 from reelseek.datasets._pool import DecodePool
 from reelseek.sample import sample_dataset
+from tests.patience import PATIENCE
 
 DELTAS = {"observation.images.*": [0, 16]}
 
@@ -26,7 +27,7 @@ def test_batch_decoded_on_threads_is_the_same() -> None:
 
 
 def test_tasks_run_at_once() -> None:
-    meeting = threading.Barrier(3, timeout=20)
+    meeting = threading.Barrier(3, timeout=PATIENCE)
 
     def meet() -> None:
         meeting.wait()

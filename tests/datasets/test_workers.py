@@ -23,6 +23,7 @@ from tests.conftest import needed
 from tests.corpus import clip_path
 from tests.datasets.conftest import need_backend
 from tests.datasets.makers import TOP, WRIST, numbers, shown, v2_video
+from tests.patience import PATIENCE
 
 torch = needed("torch")
 DataLoader = needed("torch.utils.data").DataLoader
@@ -43,7 +44,7 @@ def no_process_is_left() -> Iterator[None]:
     yield
     gc.collect()  # an iterator in an error's traceback holds its workers
     for child in multiprocessing.active_children():
-        child.join(20)
+        child.join(PATIENCE)
     assert multiprocessing.active_children() == []
 
 
@@ -58,7 +59,7 @@ def loader(ds: Dataset, start_method: str, workers: int = 2, **options: Any) -> 
         batch_size=4,
         num_workers=workers,
         multiprocessing_context=start_method,
-        timeout=60,
+        timeout=PATIENCE,
         **options,
     )
 
@@ -192,7 +193,7 @@ def run_forked(function: Callable[..., None], *arguments: Any) -> int | None:
     """A forked process's exit code; None where it hangs."""
     child = multiprocessing.get_context("fork").Process(target=function, args=arguments)
     child.start()
-    child.join(30)
+    child.join(PATIENCE)
     exit_code = child.exitcode
     child.kill()
     child.join()

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import reelseek
 from reelseek.errors import VideoError
 from tests import corpus, oracle
+from tests.patience import PATIENCE
 
 IN_CI = bool(os.environ.get("CI"))
 GROUPS = (
@@ -104,7 +105,7 @@ def test_reads_before_and_after_a_fork_are_exact(
         )
         child.start()
         _do(videos, clips, after)
-        child.join(30)
+        child.join(PATIENCE)
         is_done = child.exitcode is not None
         child.kill()
         assert is_done, "the child hangs"

@@ -69,12 +69,12 @@ def test_table_that_claims_billions_of_entries_is_refused_at_once(table: bytes, 
     data = bytearray(seeds_of("moov")[1])
     place = data.index(table) + (12 if table == b"stsz" else 8)
     data[place : place + 4] = count.to_bytes(4, "big")
-    before, started = _peak_bytes(), time.monotonic()
+    before, started = _peak_bytes(), time.process_time()
     with pytest.raises(Mp4Error) as error:
         read_moov(bytes(data))
     assert error.value.structure
     assert error.value.byte_offset > 0
-    assert time.monotonic() - started < SECONDS
+    assert time.process_time() - started < SECONDS
     assert _peak_bytes() - before < BYTES
 
 

@@ -28,6 +28,7 @@ from reelseek.video._open import open_with_tables
 from reelseek.workers import _child
 from tests.corpus import clip_path
 from tests.index.tables import make_folder, same
+from tests.patience import PATIENCE
 
 MOST_FILES_OPEN = 8
 
@@ -247,7 +248,7 @@ def kill_build(root: Path, done: int) -> None:
 def test_twenty_builders_at_once_leave_one_good_index(tmp_path: Path) -> None:
     videos = make_folder(tmp_path, "hevc.mp4", "vp9.mp4", copies=10)
     builds = [start_build(tmp_path) for _ in range(20)]
-    outputs = [build.communicate(timeout=150)[0] for build in builds]
+    outputs = [build.communicate(timeout=PATIENCE)[0] for build in builds]
     indexed = sorted(int(output.split()[-1]) for output in outputs)
     assert indexed == [0] * 19 + [20]
     assert_good(tmp_path, videos)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import reelseek.integrations
+from tests.patience import PATIENCE
 
 
 def test_modules_are_the_exported_ones() -> None:
@@ -23,6 +24,6 @@ def test_import_takes_none_of_the_packages_along() -> None:
         "print({'torch', 'lerobot', 'gr00t', 'openpi', 'cv2'} & set(sys.modules))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
     assert done.stdout.strip() == "set()"

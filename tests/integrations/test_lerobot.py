@@ -26,6 +26,7 @@ from tests import oracle
 from tests.conftest import REPOSITORY, needed
 from tests.corpus import clip_path
 from tests.datasets.makers import make_v30
+from tests.patience import PATIENCE
 
 torch = needed("torch")
 
@@ -256,5 +257,5 @@ def run_script(body: str, folder: str, *arguments: str) -> subprocess.CompletedP
     return subprocess.run(
         [sys.executable, str(script), *arguments],
         env={**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "HF_HOME": folder},
-        cwd=folder, capture_output=True, text=True, timeout=150, check=False,
+        cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reelseek.launch._train_job import TrainJob
+from tests.patience import PATIENCE
 
 FAKES = {
     "srun": """
@@ -51,7 +52,7 @@ def run_script(
     script.write_bytes(os.fsencode(text))
     return subprocess.run(
         ["bash", str(script)],
-        cwd=folder, env=variables, capture_output=True, text=True, timeout=60, check=False,
+        cwd=folder, env=variables, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
 
 

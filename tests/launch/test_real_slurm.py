@@ -13,10 +13,9 @@ import pytest
 
 from reelseek.sample import sample_dataset
 from tests.conftest import REPOSITORY, needs
+from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.usefixtures("slurm")]
-PATIENCE_SECONDS = 150
-"""For one step of a job, on a machine that does much else beside."""
 LOGS = "my 'logs' \"x\" 100%x"
 """sbatch, srun and the shell each read this name in their own way."""
 PYTHON = """#!/bin/sh
@@ -81,7 +80,7 @@ class Jobs:
         ]  # fmt: skip
         done = subprocess.run(
             list(map(str, command)),
-            cwd=self.folder, capture_output=True, text=True, timeout=100, check=False,
+            cwd=self.folder, capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
@@ -99,7 +98,7 @@ class Jobs:
         return "".join(self.log(job, which) for which in (".out", ".err", "-0.log", "-1.log"))
 
     def wait_until(self, job: str, is_so: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while not is_so():
             assert time.monotonic() < deadline, self.logs(job)
             time.sleep(0.1)

@@ -19,6 +19,7 @@ from reelseek.datasets import Dataset
 from reelseek.errors import DeviceUnavailableError, LoaderStateError, SampleIndexError
 from reelseek.loader import Sequential, Shuffle
 from tests.conftest import needed
+from tests.patience import PATIENCE
 
 torch = needed("torch")
 
@@ -31,7 +32,7 @@ def no_process_is_left() -> Iterator[None]:
     yield
     gc.collect()
     for child in multiprocessing.active_children():
-        child.join(20)
+        child.join(PATIENCE)
     assert multiprocessing.active_children() == []
 
 

@@ -28,6 +28,7 @@ from elftools.elf.gnuversions import GNUVerDefSection
 
 from tests.conftest import skip_without
 from tests.native.fake_packages import FAKE_DECODERS, FAKE_TORCH, FAKE_TORCHCODEC
+from tests.patience import PATIENCE
 
 CXXABI = "CXXABI_1.3.15"
 """The version that the report's libopenvino needs."""
@@ -95,7 +96,7 @@ def run_alone(command: list[str], **variables: str) -> tuple[int, str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     return done.returncode, done.stdout

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conftest import skip_without
+from tests.patience import PATIENCE
 
 PACKAGES_OF_TORCH = (
     "torch", "torchgen", "functorch", "numpy", "numpy.libs", "typing_extensions.py",
@@ -56,7 +57,7 @@ class WheelEnvironment:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=170,
+            timeout=PATIENCE,
             check=False,
         )
         return done.returncode, done.stdout
@@ -94,7 +95,7 @@ def download_wheel(requirement: str, folder: Path) -> Path:
     done = subprocess.run(
         [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:",
          "--dest", str(folder), requirement],
-        capture_output=True, text=True, timeout=170, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     name = requirement.partition("==")[0]
     found = sorted(folder.glob(f"{requirement.replace('==', '-')}-*.whl"))
@@ -153,6 +154,6 @@ def _package_lists(folder: Path) -> list[str]:
 def _apt(arguments: list[str], options: list[str], folder: Path, program: str = "apt-get") -> str:
     done = subprocess.run(
         [program, "--quiet", *options, *arguments],
-        cwd=folder, capture_output=True, text=True, timeout=170, check=False,
+        cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     return done.stdout

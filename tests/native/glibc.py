@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 PROGRAM = r"""
 import ctypes, json, os, signal, sys
 
@@ -102,7 +104,7 @@ def load_with_glibc(
         env={"PATH": os.environ.get("PATH", ""), **(variables or {})},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -122,7 +124,7 @@ def list_with_glibc(program: str | Path, variables: Mapping[str, str] | None = N
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=PATIENCE,
         check=False,
     )
     lines = (line.strip().rpartition(" (")[0] for line in done.stdout.splitlines())

@@ -13,6 +13,7 @@ import pytest
 from reelseek.native import prepare_wheel_ffmpeg
 from tests import corpus
 from tests.conftest import skip_without
+from tests.patience import PATIENCE
 
 READS_A_FRAME = """
 import sys, reelseek
@@ -44,7 +45,7 @@ def _start(code: str, cache: Path, **environment: str) -> subprocess.Popen[str]:
 
 
 def _finish(process: subprocess.Popen[str]) -> tuple[int, str]:
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=PATIENCE)
     return process.returncode, out.strip() + err
 
 

@@ -25,6 +25,7 @@ from reelseek.native._linker import (
     simulate_start,
 )
 from tests.conftest import skip_without
+from tests.patience import PATIENCE
 
 PROGRAM = r"""
 #define _GNU_SOURCE
@@ -157,7 +158,7 @@ class Workshop:
             variables["LD_LIBRARY_PATH"] = ld_library_path
         done = subprocess.run(
             [str(program), *map(str, paths)], env=variables, cwd=folder, capture_output=True,
-            text=True, timeout=20, check=False,
+            text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
         if done.returncode:
             return ["!" + done.stderr]
@@ -687,7 +688,11 @@ def test_static_program_maps_nothing(workshop: Workshop) -> None:
 def test_default_folders_are_those_that_ld_so_tells_of() -> None:
     ld_so = _interpreter()
     done = subprocess.run(
-        [str(ld_so), "--list-diagnostics"], capture_output=True, text=True, check=False, timeout=20
+        [str(ld_so), "--list-diagnostics"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
     )
     if done.returncode:
         skip_without("ld.so --list-diagnostics", "this glibc is older than 2.33")

@@ -22,6 +22,7 @@ from tests.native.environments import (
     make_environment,
 )
 from tests.native.test_linker_against_glibc import differences, libraries_under
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +71,7 @@ def reelseek(
     return subprocess.run(
         [sys.executable, "-m", "reelseek", command, "--python", str(environment.python),
          *arguments],
-        env=variables, capture_output=True, text=True, timeout=170, check=False,
+        env=variables, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
 
 

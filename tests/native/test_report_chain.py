@@ -25,6 +25,7 @@ from reelseek.native._process import torch_is_imported
 from reelseek.native._providers import Providers
 from tests.native import chains
 from tests.native.chains import Environment, run_alone
+from tests.patience import PATIENCE
 
 SOURCES = Path(__file__).parent.parent.parent / "src"
 IMPORTS = "import torchcodec; print('loaded with FFmpeg', torchcodec.ffmpeg_major_version)"
@@ -51,7 +52,7 @@ def reelseek(*arguments: str, **variables: str) -> subprocess.CompletedProcess[s
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(SOURCES), **variables},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -218,7 +219,7 @@ def activated(
         },
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import reelseek
 from reelseek.errors import UnsupportedVideoError
 from tests import corpus, oracle
+from tests.patience import PATIENCE
 
 CLIPS = (
     "b_frames.mp4",
@@ -108,7 +109,7 @@ def _assert_reads_as_displayed(path: Path, backend: str, displayed: oracle.Decod
 def test_ffmpeg_program_has_the_encoders_that_are_drawn() -> None:
     listed = subprocess.run(
         [corpus.ffmpeg_program(), "-v", "quiet", "-encoders"],
-        capture_output=True, text=True, check=True, timeout=60,
+        capture_output=True, text=True, check=True, timeout=PATIENCE,
     ).stdout  # fmt: skip
     for name in ("libx264", "libx265", "libsvtav1", "libvpx-vp9", "mpeg4"):
         assert name in listed

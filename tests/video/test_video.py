@@ -26,6 +26,7 @@ from reelseek.errors import (
     VideoError,
 )
 from tests import corpus, oracle
+from tests.patience import PATIENCE
 
 BACKENDS = ["pyav", "torchcodec"]
 
@@ -285,7 +286,7 @@ def test_video_opened_before_a_fork_reads_right_in_both_at_once(video: Video) ->
         child.start()
     assert _answers_rightly(video, list(range(119, 0, -3)))
     for child in children:
-        child.join(60)
+        child.join(PATIENCE)
     assert [child.exitcode for child in children] == [0, 0, 0]
     assert _answers_rightly(video, [5, 64])
 
@@ -297,7 +298,7 @@ def test_video_opened_in_a_child_of_a_fork_reads_right(video: Video) -> None:
 
     child = multiprocessing.get_context("fork").Process(target=opens_its_own)
     child.start()
-    child.join(60)
+    child.join(PATIENCE)
     assert child.exitcode == 0
 
 
@@ -305,7 +306,7 @@ def test_child_that_ends_normally_does_no_harm(video: Video) -> None:
     assert _answers_rightly(video, [5])
     child = multiprocessing.get_context("fork").Process(target=video.close)
     child.start()
-    child.join(60)
+    child.join(PATIENCE)
     assert child.exitcode == 0
     assert _answers_rightly(video, [6, 7, 90])
 
@@ -322,7 +323,7 @@ def test_fork_while_another_thread_reads_does_not_hang_the_child(video: Video) -
     try:
         child = multiprocessing.get_context("fork").Process(target=_child, args=(video, [3, 70]))
         child.start()
-        child.join(60)
+        child.join(PATIENCE)
         assert child.exitcode == 0
     finally:
         stop.set()

@@ -14,6 +14,7 @@ import pytest
 
 from reelseek.workers import Answer, Worker, WorkerPool, answers_of
 from reelseek.workers._child import LENGTH
+from tests.patience import PATIENCE
 
 THIS = "tests.workers.test_pool"
 DRIVER = f"""
@@ -114,7 +115,7 @@ def test_worker_at_work_ends_when_who_asked_is_killed(tmp_path: Path) -> None:
 
 def wait_until(is_so: object) -> None:
     assert callable(is_so)
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE
     while not is_so():
         assert time.monotonic() < end
         time.sleep(0.02)

@@ -17,6 +17,7 @@ import pytest
 from reelseek.care.jobs import LocalExecutor, run_job
 from tests.care.jobs.drive import job_of
 from tests.clusters import needs_submitit
+from tests.patience import PATIENCE
 from tests.workers.test_pool import wait_until
 
 GOOD = [f"good_{number}" for number in range(6)]
@@ -51,7 +52,7 @@ def drive(request: pytest.FixtureRequest, tmp_path: Path) -> Drive:
 
 def finished(driver: subprocess.Popen[str]) -> tuple[dict[str, dict[str, Any]], str]:
     """The outcomes by key, each of them once, and what went to stderr."""
-    output, errors = driver.communicate(timeout=120)
+    output, errors = driver.communicate(timeout=PATIENCE)
     outcomes = [json.loads(line) for line in output.splitlines()]
     assert driver.returncode == 0, errors
     assert len({outcome["key"] for outcome in outcomes}) == len(outcomes)
@@ -98,7 +99,7 @@ def test_interrupted_driver_ends_its_tasks(drive: Drive) -> None:
     assert driver.stdout is not None
     driver.stdout.readline()
     driver.send_signal(signal.SIGINT)
-    _output, errors = driver.communicate(timeout=60)
+    _output, errors = driver.communicate(timeout=PATIENCE)
     assert driver.returncode != 0
     assert "what it did is kept" in errors or "what they did is kept" in errors
     outcomes, _errors = finished(drive(*GOOD, seconds=0.0))
@@ -143,7 +144,7 @@ def test_machines_without_the_dataset_are_one_error_and_no_items_failures(
     drive: Drive, tmp_path: Path
 ) -> None:
     driver = drive(*GOOD, needs=[str(tmp_path / "not mounted")])
-    output, errors = driver.communicate(timeout=60)
+    output, errors = driver.communicate(timeout=PATIENCE)
     assert output == ""
     last = errors.splitlines()[-1]
     assert "the tasks end before they have begun with anything" in last
@@ -158,14 +159,14 @@ def test_death_of_the_process_that_talks_to_ray_is_told(drive: Drive) -> None:
     driver.stdout.readline()
     (child,) = map(int, children.read_text().split())
     os.kill(child, signal.SIGKILL)
-    _output, errors = driver.communicate(timeout=60)
+    _output, errors = driver.communicate(timeout=PATIENCE)
     assert driver.returncode == 1
     assert "the process that talks to Ray ended" in errors.splitlines()[-1]
 
 
 @ray_only
 def test_ray_task_that_fits_on_no_node_is_refused(drive: Drive) -> None:
-    _output, errors = drive(*GOOD, cpus=9).communicate(timeout=60)
+    _output, errors = drive(*GOOD, cpus=9).communicate(timeout=PATIENCE)
     assert "tasks of 9 CPUs fit on no node" in errors and "Give --cpus 4 or less" in errors
 
 
@@ -202,7 +203,7 @@ def test_slurm_task_whose_time_is_up_goes_on_from_its_journal(drive: Drive, tmp_
 @slurm_only
 def test_slurm_job_that_is_refused_says_what_sbatch_says(drive: Drive) -> None:
     driver = drive(*GOOD, partition="nowhere")
-    _output, errors = driver.communicate(timeout=60)
+    _output, errors = driver.communicate(timeout=PATIENCE)
     assert "SLURM doesn't take the job" in errors and "invalid partition" in errors
 
 
@@ -212,7 +213,7 @@ def test_slurm_tasks_that_cannot_start_are_one_error_with_the_end_of_their_log(
     drive: Drive, cpus: int
 ) -> None:
     driver = drive(*GOOD, setup=["echo no such module >&2", "exit 3"], cpus=cpus)
-    _output, errors = driver.communicate(timeout=60)
+    _output, errors = driver.communicate(timeout=PATIENCE)
     last = errors.splitlines()[-1]
     assert "the tasks end before they have begun with anything" in last
     assert "no such module" in last

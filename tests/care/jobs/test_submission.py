@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.clusters import needs_submitit
+from tests.patience import PATIENCE
 
 COMMAND = [sys.executable, "-m", "tests.care.jobs.drive", "slurm", ""]
 
@@ -36,7 +37,7 @@ def test_array_that_may_have_been_submitted_is_cancelled(
     path = f"{tmp_path}:{os.environ['PATH']}"
     done = subprocess.run(
         [*COMMAND, str(tmp_path), "{}", "good_1"], env={**os.environ, "PATH": path},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode != 0
     assert words in done.stderr

@@ -14,6 +14,7 @@ import pytest
 from reelseek.care.reencode import reencode_dataset
 from tests.care.reencode.conftest import AV1, INDEX, Inline, contents
 from tests.care.reencode.killed import POINTS
+from tests.patience import PATIENCE
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -23,7 +24,7 @@ def test_resumed_dataset_is_the_same(
     root, out = sources["v3.0"], tmp_path / "out"
     done = subprocess.run(
         [sys.executable, "-m", "tests.care.reencode.killed", point, str(root), str(out)],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert out.exists() == (point.startswith(("after", "deleting")))
@@ -44,13 +45,13 @@ def test_killed_command_and_its_workers_go_on(
                "--codec", "av1", "--gop", "2", "--preset", "11", "--jobs", "1"]  # fmt: skip
     run = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
     videos = tmp_path / "out.partial/dataset/videos"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not list(videos.rglob("*.mp4")) and time.monotonic() < deadline:
         time.sleep(0.01)
     os.killpg(run.pid, signal.SIGKILL)
     assert run.wait() == -signal.SIGKILL
     assert not out.exists()
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     assert contents(out) == contents(encoded["v3.0"])
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

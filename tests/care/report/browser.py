@@ -18,11 +18,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tests.patience import PATIENCE
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
          "--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-pipe")  # fmt: skip
-TIMEOUT_SECONDS = 60.0
 
 
 def find_chromium() -> str | None:
@@ -106,7 +107,7 @@ class Browser:
         return said + [str(e["params"]) for e in self.events if e["method"] in calls]
 
     def _next(self) -> dict[str, Any]:
-        end = time.monotonic() + TIMEOUT_SECONDS
+        end = time.monotonic() + PATIENCE
         while b"\0" not in self._received:
             ready, _, _ = select.select([self._read], [], [], end - time.monotonic())
             data = os.read(self._read, 1 << 20) if ready else b""
