@@ -29,11 +29,17 @@ GROUPS = (
 )
 
 RUN = st.builds(
-    lambda start, count: [[frame] for frame in range(start, start + count)],
-    st.integers(0, 90), st.integers(2, 12),
+    lambda start, count, step: [[start + step * number] for number in range(count)],
+    st.integers(0, 90), st.integers(2, 12), st.sampled_from([1, 1, 2, 5, 9]),
 )  # fmt: skip
 JUMPS = st.lists(st.integers(0, 119), min_size=1, max_size=4).map(lambda frames: [frames])
-STEPS = st.lists(st.tuples(st.integers(0, 3), st.one_of(RUN, JUMPS)), min_size=2, max_size=8)
+WINDOWS = st.builds(
+    lambda start, count: [[start + 4 * number, start + 4 * number + 3] for number in range(count)],
+    st.integers(0, 90), st.integers(2, 8),
+)  # fmt: skip
+STEPS = st.lists(
+    st.tuples(st.integers(0, 3), st.one_of(RUN, WINDOWS, JUMPS)), min_size=2, max_size=8
+)
 
 
 def _read(video: reelseek.Video, clip: str, frames: Sequence[int]) -> None:

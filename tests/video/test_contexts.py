@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import reelseek
+from reelseek.errors import VideoError
 from reelseek.video.backends import _contexts
 from reelseek.video.backends._contexts import (
     KEPT_PER_CONFIGURATION,
@@ -63,6 +64,47 @@ def test_files_read_in_turn_each_go_on_from_where_they_stopped(
                 assert np.array_equal(video[frame].numpy(), right.frames[frame])
     # Each once, two more at the start until the turn is noticed, and what decoders hold back.
     assert len(fed) <= 3 * (count + 3 + 20)
+
+
+@pytest.mark.parametrize("step", [1, 2, 7])
+@pytest.mark.parametrize(
+    "clip", ["one_gop.mp4", "b_pyramid_8.mp4", "no_reorder_limit.mp4", "hevc_open_gop.mp4"]
+)
+def test_file_read_in_order_is_decoded_once(clip: str, step: int, fed: list[int]) -> None:
+    right = oracle.clip(clip)
+    frames = range(0, len(right.frames), step)
+    with reelseek.open_video(corpus.clip_path(clip), backend="indexed") as video:
+        for frame in frames:
+            assert np.array_equal(video[frame].numpy(), right.frames[frame])
+    # That it goes on like this isn't known at first, nor what comes before the next key frame.
+    assert len(fed) <= 1.5 * len(right.frames)
+
+
+def test_damage_further_on_refuses_no_frame_that_is_read_in_order() -> None:
+    path = corpus.clip_path("noise_in_hevc.mp4")
+    with reelseek.open_video(path, backend="indexed") as video:
+        in_order = [_is_read(video, frame) for frame in range(0, len(video), 3)]
+    for number, is_read in enumerate(in_order):
+        with reelseek.open_video(path, backend="indexed") as video:
+            assert _is_read(video, 3 * number) == is_read
+    assert 0 < sum(in_order) < len(in_order)
+
+
+def _is_read(video: reelseek.Video, frame: int) -> bool:
+    try:
+        video[frame]
+    except VideoError:
+        return False
+    return True
+
+
+def test_random_reads_of_files_with_b_frames_share_a_context(tmp_path: Path) -> None:
+    for number in range(3):
+        copy = tmp_path / f"{number}.mp4"
+        copy.write_bytes(corpus.clip_path("b_frames.mp4").read_bytes())
+        with reelseek.open_video(copy, backend="indexed") as video:
+            video.get_frames_at([7, 3])
+            assert len(_contexts._kept.states) == 1
 
 
 def test_random_reads_of_pruned_files_share_a_context() -> None:

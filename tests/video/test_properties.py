@@ -41,7 +41,9 @@ X265 = st.builds(
     "log-level=error:keyint={}:bframes={}:b-pyramid={}:open-gop={}".format,
     GOP, st.integers(0, 5), st.integers(0, 1), st.integers(0, 1),
 )  # fmt: skip
-SVT_AV1 = st.builds("-c:v libsvtav1 -preset {} -g {}".format, st.sampled_from([8, 12]), GOP)
+SVT_AV1 = st.builds(
+    "-c:v libsvtav1 -svtav1-params lp=1 -preset {} -g {}".format, st.sampled_from([8, 12]), GOP
+)
 VP9 = st.builds(
     "-c:v libvpx-vp9 -cpu-used 8 -g {} -deadline {} -lag-in-frames {}".format,
     GOP, st.sampled_from(["good", "realtime"]), st.sampled_from([0, 12]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,7 @@ def _say(text: str) -> None:
 
 
 def main() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     name, ray_address, folder, arguments, *keys = sys.argv[1:]
     values = json.loads(arguments)
     ours = ("cpus", "partition", "setup", "tasks")

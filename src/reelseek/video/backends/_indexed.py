@@ -16,6 +16,7 @@ from reelseek.errors import (
     CorruptVideoError,
     DeviceUnavailableError,
     UnsupportedVideoError,
+    VideoError,
     VideoNotFoundError,
 )
 from reelseek.index import FrameTable
@@ -30,6 +31,8 @@ from reelseek.video.backends._rgb import RgbWriter
 
 NAME = "indexed"
 TEMPORAL_DELIMITER = b"\x12\x00"
+FEW_UNITS = 8
+"""Units that are rather decoded again than as many behind them to keep the decoder's place."""
 FED_ON_UNITS = 4
 """Units that are read at once when a decoder is fed on."""
 MOST_HELD_BACK = 40
@@ -87,7 +90,9 @@ class IndexedDecoder:
         self._file_bytes = 0
         self._num_reads = 0
         self._last_frame = -2
-        self._is_sequential = False
+        self._last_entry = -1
+        self._is_going_on = False
+        self._feeds_on = False
 
     def read(self, frames: Sequence[int], out: Targets) -> None:
         """Decode frames by number into ``out``."""
@@ -97,32 +102,40 @@ class IndexedDecoder:
         places: dict[int, list[int]] = {}
         for position, frame in enumerate(frames):
             places.setdefault(frame, []).append(position)
-        # Where units are left out, those behind the last one may lack their references.
-        is_next = min(places) == self._last_frame + 1
-        is_next = is_next or self._request.keeps_decoder
-        self._is_sequential = is_next and self._units.pruning is not Pruning.SLOTS
-        self._last_frame = max(places)
-        state = run = None
-        try:
-            state = self._borrowed(is_next)
-            for run in plan_frames(self._units, places):
-                self._decode(run, state, places, out)
-        except BaseException as exc:
-            self._own_state = None
-            if state is not None:
-                drop(state)
-            if is_ffmpeg_error(exc):
-                frame = min(places) if run is None else run.frames[0]
-                raise unreadable(self._request.path, frame, NAME, str(exc)) from exc
-            raise
+        runs = plan_frames(self._units, places)
+        self._is_going_on = self._goes_on(min(places), runs[0])
+        self._last_frame, self._last_entry = max(places), runs[-1].units[0]
+        for run in runs:
+            # Where units are left out, those behind the last one may lack their references.
+            is_last, is_whole = run is runs[-1], self._units.pruning is not Pruning.SLOTS
+            self._feeds_on = self._is_going_on and is_last and is_whole
+            try:
+                self._decode(run, places, out)
+            except VideoError:
+                if not self._feeds_on:
+                    raise
+                # What is at fault may lie further on: as if this were read alone.
+                self._feeds_on = False
+                self._decode(run, places, out)
 
-    def _borrowed(self, is_next: bool) -> CodecState:
+    def _goes_on(self, first: int, run: Run) -> bool:
+        """True where the file seems to be read in order, so that the decoder keeps its place.
+
+        So it is where a read begins with the next frame, or further on in the same group of
+        pictures, unless that is so short that it is as well decoded anew.
+        """
+        if self._request.keeps_decoder or first == self._last_frame + 1:
+            return True
+        is_same = run.units[0] == self._last_entry and len(run.units) > FEW_UNITS
+        return first > self._last_frame and (self._is_going_on or is_same)
+
+    def _borrowed(self) -> CodecState:
         """The codec context to use: one of the thread's, or the reader's own."""
         codec, configuration = self._units.codec, self._units.configuration
         if self._request.keeps_decoder:
             self._own_state = self._own_state or CodecState(codec, configuration)
             return self._own_state
-        keeps_place = is_next or self._units.pruning is not Pruning.SLOTS
+        keeps_place = self._is_going_on or self._units.pruning is not Pruning.SLOTS
         return borrow(codec, configuration, self._token, keeps_place=keeps_place)
 
     def close(self) -> None:
@@ -133,13 +146,27 @@ class IndexedDecoder:
         if descriptor >= 0:
             os.close(descriptor)
 
-    def _decode(
+    def _decode(self, run: Run, places: dict[int, list[int]], out: Targets) -> None:
+        """Feed a run's units, and write the frames that it is for."""
+        state = None
+        try:
+            state = self._borrowed()
+            if state.holds_back:
+                self._decode_delayed(run, state, places, out)
+            else:
+                self._decode_at_once(run, state, places, out)
+        except BaseException as exc:
+            self._own_state = None
+            if state is not None:
+                drop(state)
+            if is_ffmpeg_error(exc):
+                raise unreadable(self._request.path, run.frames[0], NAME, str(exc)) from exc
+            raise
+
+    def _decode_delayed(
         self, run: Run, state: CodecState, places: dict[int, list[int]], out: Targets
     ) -> None:
-        """Feed a run's units, and write the frames that it is for."""
-        if not state.holds_back:
-            self._decode_at_once(run, state, places, out)
-            return
+        """By a decoder that reorders: a picture comes out later than its unit goes in."""
         wanted = run.targets.copy()
         last = max(wanted)
         for picture in self._pictures(self._units_to_feed(run, state), state, last):
@@ -148,7 +175,7 @@ class IndexedDecoder:
             frame = wanted.pop(picture.pts, -1)
             if frame >= 0:
                 self._write(frame, picture, places[frame], out)
-            elif not wanted and self._is_sequential:
+            elif not wanted and self._feeds_on:
                 state.early.append(picture)
         if wanted:
             raise passed(self._request.path, min(wanted.values()), NAME)
@@ -160,7 +187,7 @@ class IndexedDecoder:
     def _decode_at_once(
         self, run: Run, state: CodecState, places: dict[int, list[int]], out: Targets
     ) -> None:
-        """The same for a decoder that puts out each unit's picture when it is fed the unit."""
+        """By a decoder that puts out each unit's picture when it is fed the unit."""
         targets = run.targets
         for unit, data in self._data(self._units_to_feed(run, state), after_reset=state.place < 0):
             pictures = state.feed(unit, data)
@@ -187,7 +214,9 @@ class IndexedDecoder:
             coming = state.pending | {picture.pts for picture in state.early}
             is_ahead = all(unit > place or unit in coming for unit in run.targets)
             if is_ahead and all(unit in state.fed for unit in run.units if unit <= place):
-                return [unit for unit in run.units if unit > place]
+                rest = [unit for unit in run.units if unit > place]
+                if not (rest and state.is_drained):
+                    return rest
         state.reset(self._token)
         return run.units
 
@@ -195,13 +224,13 @@ class IndexedDecoder:
         """What the decoder puts out for these units, until all up to ``last`` have come out.
 
         A decoder that reorders holds pictures back. After a jump they are drained, which costs
-        nothing but the decoder's place; when frames are read one after the other, it is fed on.
+        nothing but the decoder's place; when frames are read in order, it is fed on.
         """
         early, state.early = state.early, []
         yield from early
         for unit, data in self._data(units, after_reset=state.place < 0):
             yield from state.feed(unit, data)
-        if self._is_sequential:
+        if self._feeds_on:
             end = min(len(self._units), state.place + 1 + MOST_HELD_BACK)
             for start in range(state.place + 1, end, FED_ON_UNITS):
                 for unit, data in self._data(range(start, min(start + FED_ON_UNITS, end))):
@@ -211,7 +240,10 @@ class IndexedDecoder:
             if end < len(self._units):
                 state.forget(last)  # they show nothing
         if state.awaits(last):
-            yield from state.drain()
+            pictures = state.drain()
+            if not self._feeds_on:
+                state.holder = None  # another file may have it
+            yield from pictures
 
     def _data(
         self, units: Sequence[int], *, after_reset: bool = False
