@@ -1,5 +1,6 @@
 # make demo   sets up and runs the main job on the sample dataset
 # make test   sets up and runs all tests
+# make quick  the same without those marked slow: clusters, real wheels, the docs' commands, peers
 # make check  lint, types, and whether the docs' commands exist
 # make bench  random seeks with every decoder: make bench DATASET=/data/my_set
 #
@@ -11,13 +12,18 @@ BIN := .venv/bin
 # Of the tests: more than there are cores, as many of them wait for others.
 PROCESSES ?= 3
 
-.PHONY: demo test check bench clean
+PYTEST = $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadscope --no-loadscope-reorder
+
+.PHONY: demo test quick check bench clean
 
 demo: .venv/ready-demo
 	$(BIN)/reelseek demo
 
 test: .venv/ready-test
-	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadscope --no-loadscope-reorder
+	$(PYTEST)
+
+quick: .venv/ready-test
+	$(PYTEST) -m "not slow"
 
 check: .venv/ready-test
 	$(BIN)/ruff check .

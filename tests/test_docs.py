@@ -20,6 +20,8 @@ from tests.clusters import needs_submitit
 from tests.conftest import REPOSITORY, needs, skip_without
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = sorted([REPOSITORY / "README.md", *(REPOSITORY / "docs").glob("*.md")])
 BLOCK = re.compile(
     r"(?P<excuse><!-- not run: [^\n]+ -->\n)?```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.M | re.S

@@ -25,7 +25,7 @@ SAMPLES = 381
 BATCH = 16
 
 
-pytestmark = pytest.mark.timeout(500)
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +112,6 @@ def test_stopped_and_started_again_it_sees_every_sample_once(
     assert last < 0.8 * first
 
 
-@pytest.mark.slow
 def test_a_resumed_run_is_the_run_that_was_not_stopped(tmp_path: Path) -> None:
     whole, parts = (Training(tmp_path / name, 1) for name in ("whole", "parts"))
     for training, ends in ((whole, [4]), (parts, [2, 4])):
@@ -122,7 +121,6 @@ def test_a_resumed_run_is_the_run_that_was_not_stopped(tmp_path: Path) -> None:
     assert whole.steps(0) == parts.steps(0)
 
 
-@pytest.mark.slow
 def test_two_processes_stop_together_and_share_an_epoch(
     tmp_path: Path, figure: Callable[[str], None]
 ) -> None:

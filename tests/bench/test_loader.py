@@ -18,6 +18,8 @@ from reelseek.sample import sample_dataset
 from tests.conftest import needed, needs
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 needed("torch")
 
 PYAV = "GR00T's call, PyAV"

@@ -17,6 +17,8 @@ from reelseek.bench.probe import SCHEMA, BackendProbe, document, frames_to_read
 from tests.conftest import skip_without
 from tests.corpus import clip_path
 
+pytestmark = pytest.mark.slow
+
 
 def one(probe: FileProbe, name: str) -> BackendProbe:
     return next(backend for backend in probe.backends if backend.name == name)

@@ -23,6 +23,8 @@ from reelseek.errors import DatasetFormatError
 from reelseek.sample import sample_dataset
 from tests.conftest import needed, needs
 
+pytestmark = pytest.mark.slow
+
 torch = needed("torch")
 
 TOP = "observation.images.top"

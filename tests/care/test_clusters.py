@@ -14,6 +14,8 @@ from tests.clusters import needs_submitit
 from tests.datasets import makers
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 
 def done(root: Path, executor: str, address: str = "") -> dict[str, Any]:
     """What the commands' functions made of the dataset, in a process of their own."""

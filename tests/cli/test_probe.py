@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 import reelseek
 from tests.cli.conftest import Run
 from tests.corpus import clip_path
+
+pytestmark = pytest.mark.slow
 
 
 def test_av1_is_readable_and_every_backend_has_a_row(reelseek_command: Run) -> None:

@@ -25,7 +25,6 @@ DataLoader = needed("torch.utils.data").DataLoader
 DELTAS = {"observation.images.*": [-1, 0, 3], "action": range(4)}
 
 pytestmark = [
-    pytest.mark.timeout(120),
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
 ]
 

@@ -93,7 +93,6 @@ STEP = 32
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("start", [0, 5])
 def test_samples_of_a_real_dataset_equal_lerobots(
     lerobot_class: Any, real_datasets: Path, start: int

@@ -33,6 +33,8 @@ from tests.datasets.makers import (
     write_v2_meta,
 )
 
+pytestmark = pytest.mark.slow
+
 EPISODES, LENGTH, CLIPS = 1000, 4, 4
 CAMERAS = (TOP, WRIST, "observation.images.rear")
 SETTLED = 300
@@ -106,7 +108,6 @@ def _resident_mb() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["indexed", "torchcodec", "pyav"])
 def test_memory_and_descriptors_are_flat_over_3000_files(
     thousand: Path, backend: str, figure: Callable[[str], None]

@@ -44,7 +44,6 @@ def plain_decode(root: Path, camera: str) -> Iterator[NDArray[np.uint8]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", DATASETS)
 def test_every_frame_is_the_one_that_a_plain_decode_shows(real_datasets: Path, name: str) -> None:
     ds = reelseek.open_dataset(real_datasets / name, output="numpy")

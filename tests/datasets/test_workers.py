@@ -32,7 +32,7 @@ DELTAS = {"observation.images.*": [-1, 0, 3], "action": range(4)}
 BACKENDS = ("indexed", "torchcodec", "pyav")
 
 pytestmark = [
-    pytest.mark.timeout(120),
+    pytest.mark.slow,
     # Python 3.12 and later warn of any fork while threads run; Arrow and torch have some.
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
 ]

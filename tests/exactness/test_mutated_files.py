@@ -129,7 +129,6 @@ DRAWN = {
 SLOW_DRAWS = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
-@pytest.mark.timeout(120)
 @settings(max_examples=40, deadline=None, derandomize=IN_CI, suppress_health_check=SLOW_DRAWS)
 @given(**DRAWN)
 def test_damaged_file_gives_right_frames_or_errors(
@@ -139,7 +138,6 @@ def test_damaged_file_gives_right_frames_or_errors(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @settings(max_examples=150, deadline=None, derandomize=IN_CI, suppress_health_check=SLOW_DRAWS)
 @given(**DRAWN)
 def test_many_damaged_files_give_right_frames_or_errors(

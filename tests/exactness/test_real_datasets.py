@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 import reelseek
 from tests import oracle
 
+pytestmark = pytest.mark.slow
+
 TAKES_ALL = os.environ.get("REELSEEK_ALL_FRAMES") == "1"
 SAMPLED_FILES, SAMPLED_FRAMES = 2, 30
 APART = 16
@@ -69,7 +71,6 @@ def _count_wrong(
     return sum(_digest(picture) != expected[frame] for frame, picture in pairs)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_every_frame_of_every_camera_is_the_one_that_ffmpeg_displays(
     real_datasets: Path, table: list[str]

@@ -28,6 +28,8 @@ from tests.corpus import clip_path
 from tests.datasets.makers import make_v30
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 torch = needed("torch")
 
 SAMPLE = sample_dataset() / "videos/chunk-000/observation.images.top/episode_000000.mp4"
@@ -241,7 +243,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("start_method", ["fork", "spawn"])
 def test_workers_have_it_too(lerobot: Any, tmp_path: Path, start_method: str) -> None:
     assert lerobot is not None

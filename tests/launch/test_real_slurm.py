@@ -15,7 +15,7 @@ from reelseek.sample import sample_dataset
 from tests.conftest import REPOSITORY, needs
 from tests.patience import PATIENCE
 
-pytestmark = [pytest.mark.timeout(400), pytest.mark.usefixtures("slurm")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("slurm")]
 LOGS = "my 'logs' \"x\" 100%x"
 """sbatch, srun and the shell each read this name in their own way."""
 PYTHON = """#!/bin/sh

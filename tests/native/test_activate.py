@@ -15,6 +15,8 @@ from tests import corpus
 from tests.conftest import skip_without
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 READS_A_FRAME = """
 import sys, reelseek
 with reelseek.open_video(sys.argv[1], backend="torchcodec") as video:

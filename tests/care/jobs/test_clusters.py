@@ -20,6 +20,8 @@ from tests.clusters import needs_submitit
 from tests.patience import PATIENCE
 from tests.workers.test_pool import wait_until
 
+pytestmark = pytest.mark.slow
+
 GOOD = [f"good_{number}" for number in range(6)]
 Drive = Callable[..., "subprocess.Popen[str]"]
 clusters_only = pytest.mark.parametrize("drive", ["slurm", "ray"], indirect=True)

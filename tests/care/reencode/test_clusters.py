@@ -10,6 +10,8 @@ from tests.care.reencode.conftest import contents
 from tests.cli.conftest import Run, reelseek_command
 from tests.conftest import needs
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["reelseek_command"]  # a fixture
 
 

@@ -18,6 +18,8 @@ from tests.conftest import needed
 from tests.datasets.makers import SPEC, TOP, WRIST
 from tests.datasets.test_lerobot_parity import compare, lerobot_class
 
+pytestmark = pytest.mark.slow
+
 needed("torch")
 __all__ = ["lerobot_class"]  # a fixture
 
@@ -53,7 +55,6 @@ def test_v21_is_read_by_lerobot_once_its_converter_made_v30_of_it(
             assert np.array_equal(ours[row][camera].reshape(expected.shape), expected)
 
 
-@pytest.mark.slow
 def test_real_v30_equals_lerobots(
     lerobot_class: Any,
     real_datasets: Path,
