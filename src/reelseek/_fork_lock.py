@@ -17,8 +17,10 @@ class ForkLock:
         self._locks: dict[int, threading.Lock] = {}
 
     def __enter__(self) -> None:
-        # setdefault is atomic: two threads get the same lock.
-        self._locks.setdefault(os.getpid(), threading.Lock()).acquire()
+        lock = self._locks.get(pid := os.getpid())
+        if lock is None:  # setdefault is atomic: two threads get the same one
+            lock = self._locks.setdefault(pid, threading.Lock())
+        lock.acquire()
 
     def __exit__(self, *_exc_info: object) -> None:
         self._locks[os.getpid()].release()

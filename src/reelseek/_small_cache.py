@@ -33,7 +33,11 @@ def kept_where_small(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]
     return decorate
 
 
-def _num_bytes(value: object) -> int:
-    if isinstance(value, bytes | str):
-        return len(value)
-    return sum(map(_num_bytes, value)) if isinstance(value, tuple) else 0
+def _num_bytes(values: tuple[object, ...]) -> int:
+    count = 0
+    for value in values:
+        if isinstance(value, (bytes, str)):
+            count += len(value)
+        elif isinstance(value, tuple):
+            count += _num_bytes(value)
+    return count

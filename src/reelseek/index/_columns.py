@@ -8,6 +8,7 @@ the smallest: each kind gives a single value as readily as the whole column. Ari
 
 from __future__ import annotations
 
+import functools
 import itertools
 import struct
 from collections.abc import Sequence
@@ -36,7 +37,12 @@ BITS = 18
 OCTETS = 19
 """Numbers of one byte."""
 # 1, 2, 4 and 8: the smallest number (int64), then what each is above it in so many bytes.
-_PLACE_BYTES = 4
+
+
+@functools.cache
+def _places(num_columns: int) -> struct.Struct:
+    """The columns' positions."""
+    return struct.Struct(f"<{num_columns}I")
 
 
 class ColumnWriter:
@@ -72,8 +78,8 @@ class ColumnWriter:
             if length:
                 self._store([place for place, _rest in columns], [rest for _, rest in columns])
         sizes = [len(part) for part in self._parts]
-        places = itertools.accumulate(sizes[:-1], initial=_PLACE_BYTES * len(sizes))
-        return struct.pack(f"<{len(sizes)}I", *places) + b"".join(self._parts)
+        places = itertools.accumulate(sizes[:-1], initial=_places(len(sizes)).size)
+        return _places(len(sizes)).pack(*places) + b"".join(self._parts)
 
     def _store(self, places: list[int], columns: list[Integers]) -> None:
         """Columns of one length."""
@@ -122,7 +128,7 @@ class Columns:
         self._data = data
         self._counts = counts
         self._start = position
-        self._places: tuple[int, ...] = struct.unpack_from(f"<{len(counts)}I", data, position)
+        self._places: tuple[int, ...] = _places(len(counts)).unpack_from(data, position)
 
     def items(self, number: int, indices: Sequence[int]) -> list[int]:
         """Some numbers of a column, without their prediction."""

@@ -45,6 +45,7 @@ class Sidecar:
         """
         self.path = path
         self.folder = folder
+        self._beginning = folder + os.sep
         self._map, header = _mapped(path)
         self._facts: tuple[int, bytes | None] = (0, None)
         self._header = header
@@ -70,9 +71,9 @@ class Sidecar:
             None where the sidecar doesn't list it, where the video has another size or time of
             change than when it was indexed, or where the sidecar is damaged there.
         """
-        relative = os.fsencode(path[len(self.folder) + 1 :])
-        if not path.startswith(self.folder + os.sep) or not self._is_whole():
+        if not path.startswith(self._beginning) or not self._is_whole():
             return None
+        relative = os.fsencode(path[len(self._beginning) :])
         try:
             status = os.stat(path)
         except OSError:

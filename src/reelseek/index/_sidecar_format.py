@@ -33,6 +33,7 @@ HEADER_BYTES = 64
 RECORD_HEAD = struct.Struct("<IIB")
 """The payload's length; the CRC-32 of the kind and the payload; the kind."""
 FACTS, VIDEO = 1, 2
+_CRC_OF_KIND = {kind: zlib.crc32(bytes([kind])) for kind in (FACTS, VIDEO)}
 FACTS_AT = struct.Struct("<Q")
 """The position of the record of a video's facts."""
 HASH_BYTES = 8
@@ -103,8 +104,7 @@ def hash_of(relative: bytes) -> int:
 
 def pack_record(kind: int, payload: bytes) -> bytes:
     """A record as bytes."""
-    crc = zlib.crc32(payload, zlib.crc32(bytes([kind])))
-    return RECORD_HEAD.pack(len(payload), crc, kind) + payload
+    return RECORD_HEAD.pack(len(payload), zlib.crc32(payload, _CRC_OF_KIND[kind]), kind) + payload
 
 
 def read_record(data: Bytes, position: int, kind: int) -> bytes | None:
@@ -116,4 +116,4 @@ def read_record(data: Bytes, position: int, kind: int) -> bytes | None:
     if found != kind or start + length > len(data):
         return None
     payload = data[start : start + length]
-    return payload if zlib.crc32(payload, zlib.crc32(bytes([kind]))) == crc else None
+    return payload if zlib.crc32(payload, _CRC_OF_KIND[kind]) == crc else None

@@ -7,7 +7,7 @@ whole columns are read, whose values cost less each.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
 from reelseek.index._stored_columns import NUMBER_OF, StoredColumns
@@ -23,10 +23,8 @@ FEW_UNITS = 16
 class LazyFrameTable(FrameTable):
     """A FrameTable that reads whole columns when they are first looked at."""
 
-    __slots__ = ("_columns", "_fields", "_make_stream")
+    __slots__ = ("_columns",)
     _columns: StoredColumns
-    _fields: dict[str, Any]
-    _make_stream: Callable[[], StreamInfo]
 
     def __new__(cls, *fields: Any, **named_fields: Any) -> FrameTable:  # type: ignore[misc]
         """A plain table: ``dataclasses.replace`` and copies have no record behind them."""
@@ -36,10 +34,7 @@ class LazyFrameTable(FrameTable):
         return FrameTable, _values_of(self)
 
     def __getattr__(self, name: str) -> Any:
-        # Only called for a field that isn't set yet.
-        if name == "stream":
-            return _kept(self, name, self._make_stream())
-        return _field_of(self, name)
+        return _column_of(self, name)
 
     def __len__(self) -> int:
         return self._columns.counts[0]
@@ -52,13 +47,7 @@ class StoredFrameTable(LazyFrameTable):
 
     def for_many_reads(self) -> FrameTable:
         """The same table, where whole columns are looked up rather than single values."""
-        return _made(
-            LazyFrameTable,
-            _columns=self._columns,
-            _fields=self._fields,
-            _make_stream=self._make_stream,
-            stream=self.stream,
-        )
+        return _made(LazyFrameTable, self._columns, _plain_fields(self))
 
     def are_damaged(self, frames: Sequence[int]) -> list[bool]:
         """``is_damaged[frames]``."""
@@ -71,9 +60,8 @@ class StoredFrameTable(LazyFrameTable):
 class LazyUnitTable(UnitTable):
     """A UnitTable that reads whole columns when they are first looked at."""
 
-    __slots__ = ("_columns", "_fields")
+    __slots__ = ("_columns",)
     _columns: StoredColumns
-    _fields: dict[str, Any]
 
     def __new__(cls, *fields: Any, **named_fields: Any) -> UnitTable:  # type: ignore[misc]
         """A plain table: ``dataclasses.replace`` and copies have no record behind them."""
@@ -83,7 +71,7 @@ class LazyUnitTable(UnitTable):
         return UnitTable, _values_of(self)
 
     def __getattr__(self, name: str) -> Any:
-        return _field_of(self, name)
+        return _column_of(self, name)
 
     def __len__(self) -> int:
         return self._columns.counts[2]
@@ -96,7 +84,7 @@ class StoredUnitTable(LazyUnitTable):
 
     def for_many_reads(self) -> UnitTable:
         """The same table, where whole columns are looked up rather than single values."""
-        return _made(LazyUnitTable, _columns=self._columns, _fields=self._fields)
+        return _made(LazyUnitTable, self._columns, _plain_fields(self))
 
     def spans_of(self, frames: Sequence[int]) -> list[tuple[int, int]]:
         """``entry_of_frame`` and ``of_frame`` of these frames."""
@@ -119,37 +107,40 @@ class StoredUnitTable(LazyUnitTable):
         return self._columns.octets_between("flags", first, stop)
 
 
-def stored_frames(
-    columns: StoredColumns, fields: dict[str, Any], make_stream: Callable[[], StreamInfo]
-) -> FrameTable:
+def stored_frames(columns: StoredColumns, stream: StreamInfo, fields: dict[str, Any]) -> FrameTable:
     """A frame table over a record's columns; ``fields`` are the others, without the stream."""
-    return _made(StoredFrameTable, _columns=columns, _fields=fields, _make_stream=make_stream)
+    table = _made(StoredFrameTable, columns, fields)
+    object.__setattr__(table, "stream", stream)
+    return table
 
 
 def stored_units(columns: StoredColumns, fields: dict[str, Any]) -> UnitTable:
     """A unit table over a record's columns; ``fields`` are the others."""
-    return _made(StoredUnitTable, _columns=columns, _fields=fields)
+    return _made(StoredUnitTable, columns, fields)
 
 
-def _made(cls: type[Table], **slots: Any) -> Table:
-    table = object.__new__(cls)
-    for name, value in slots.items():
-        object.__setattr__(table, name, value)  # the tables are frozen
+def _made(cls: type[Table], columns: StoredColumns, fields: dict[str, Any]) -> Table:
+    table, put = object.__new__(cls), object.__setattr__  # the tables are frozen
+    put(table, "_columns", columns)
+    for name, value in fields.items():
+        put(table, name, value)
     return table
+
+
+def _plain_fields(table: FrameTable | UnitTable) -> dict[str, Any]:
+    """Those that are no columns."""
+    names = (field.name for field in dataclasses.fields(table))
+    return {name: getattr(table, name) for name in names if name not in NUMBER_OF}
 
 
 def _values_of(table: FrameTable | UnitTable) -> tuple[Any, ...]:
     return tuple(getattr(table, field.name) for field in dataclasses.fields(table))
 
 
-def _kept(table: object, name: str, value: Any) -> Any:
-    object.__setattr__(table, name, value)
-    return value
-
-
-def _field_of(table: Any, name: str) -> Any:
-    if name in NUMBER_OF:
-        return _kept(table, name, table._columns[name])
-    if name.startswith("_") or name not in table._fields:
+def _column_of(table: Any, name: str) -> Any:
+    """A field that isn't set yet, which is a column."""
+    if name not in NUMBER_OF:
         raise AttributeError(f"{type(table).__name__!r} object has no attribute {name!r}")
-    return table._fields[name]
+    column = table._columns[name]
+    object.__setattr__(table, name, column)
+    return column

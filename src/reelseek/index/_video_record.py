@@ -33,6 +33,9 @@ MOST_UNITS = 1 << 23
 MOST_FACTS = 512
 """Documents of shared facts that a process keeps parsed."""
 
+MOST_STREAMS = 1024
+"""What videos with the same facts say of their streams, kept: they differ in lengths only."""
+
 TRUTHS = tuple(field.name for field in dataclasses.fields(FrameTable) if field.type == "bool")
 """The fields of FrameTable that are one truth value, from the lowest bit of the flags on."""
 FRAME_COLUMNS, UNIT_COLUMNS = (
@@ -142,8 +145,7 @@ def read_tables(body: bytes, head: RecordHead, facts: bytes) -> VideoTables:
     """
     about = _parsed(facts)
     columns = StoredColumns(body, head.columns_at, head.counts)
-    stream = functools.partial(_stream_of, about, head)
-    frames = stored_frames(columns, _frame_fields(about, head.flags), stream)
+    frames = stored_frames(columns, _stream_of(about, head), _frame_fields(about, head.flags))
     if not head.counts[2]:
         return VideoTables(frames, about.why_no_units)
     return VideoTables(frames, stored_units(columns, about.of_units))
@@ -155,6 +157,8 @@ class _Facts:
 
     stream: dict[str, Any]
     """Fields of StreamInfo."""
+    streams: dict[tuple[int, int, int], StreamInfo]
+    """The whole of it of videos seen so far, by their average fps and number of frames."""
     of_frames: dict[str, Any]
     """Fields of FrameTable."""
     frame_fields: dict[int, dict[str, Any]]
@@ -223,6 +227,7 @@ def _parsed(facts: bytes) -> _Facts:
     configuration = bytes.fromhex(about["configuration"])
     return _Facts(
         stream=stream,
+        streams={},
         of_frames={"configuration": configuration, "notes": tuple(about["notes"])},
         frame_fields={},
         of_units={
@@ -262,8 +267,14 @@ _fraction = functools.lru_cache(Fraction)
 def _stream_of(about: _Facts, head: RecordHead) -> StreamInfo:
     above, below = head.average_fps
     listed = head.num_frames_from_header
-    return StreamInfo(
-        **about.stream,
-        average_fps=_fraction(above, below) if below else None,
-        num_frames_from_header=None if listed < 0 else listed,
-    )
+    stream = about.streams.get((above, below, listed))
+    if stream is None:
+        stream = StreamInfo(
+            **about.stream,
+            average_fps=_fraction(above, below) if below else None,
+            num_frames_from_header=None if listed < 0 else listed,
+        )
+        if len(about.streams) >= MOST_STREAMS:
+            about.streams.clear()
+        about.streams[above, below, listed] = stream
+    return stream
