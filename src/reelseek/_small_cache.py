@@ -9,8 +9,9 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-MOST_BYTES = 4096
-"""Of all bytes and texts among a call's arguments. A codec's configuration has some hundred."""
+MOST_BYTES = 16 * 1024
+"""Of all bytes and texts among a call's arguments. A codec's configuration has some hundred, or two
+thousand where x265 adds its settings, and as many again in hexadecimal where it is stored."""
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -63,7 +63,7 @@ def index_tables(path: str, known: SampleTables | None = None) -> VideoTables:
     """
     info, packets = known or _packets_of(path)
     table = table_of(path, info, packets)
-    if packets.av1_frames is not None and table.is_seekable and np.all(table.entry >= 0):
+    if packets.av1_frames is not None and table.is_seekable and (table.entry >= 0).all():
         return VideoTables(table, units_of_frames(packets.av1_frames, table))
     return VideoTables(table, build_units(path, table, packets.pictures))
 
@@ -85,7 +85,7 @@ def table_of(path: str, info: StreamInfo, packets: Packets) -> FrameTable:
 
 def _displayed(packets: Packets) -> NDArray[np.int64]:
     """The packets that show a frame, in the order of their timestamps."""
-    shown = np.flatnonzero(packets.is_shown)
+    shown = packets.is_shown.nonzero()[0]
     return shown[np.argsort(packets.pts[shown], kind="stable")]
 
 
@@ -95,7 +95,8 @@ def _why_unproven(info: StreamInfo, packets: Packets, displayed: NDArray[np.int6
         return f"the codec {info.codec}"
     if not _stores_times(info):
         return f"timestamps that the container {info.container} doesn't store"
-    ascending = np.sort(packets.pts)
+    is_all = len(displayed) == len(packets.pts)
+    ascending = packets.pts[displayed] if is_all else np.sort(packets.pts)
     if len(ascending) and ascending[0] == NO_PTS:
         return "packets without timestamps"
     if not _all_rise(ascending):
@@ -108,7 +109,7 @@ def _why_unproven(info: StreamInfo, packets: Packets, displayed: NDArray[np.int6
 
 
 def _all_rise(values: NDArray[np.int64]) -> bool:
-    return bool(np.all(values[1:] > values[:-1]))
+    return bool((values[1:] > values[:-1]).all())
 
 
 def _stores_times(info: StreamInfo) -> bool:
@@ -121,7 +122,7 @@ def _stores_times(info: StreamInfo) -> bool:
 
 def _times_fit_decoding_order(info: StreamInfo, packets: Packets) -> bool:
     """False where frames certainly come out in another order than their timestamps say."""
-    shown = np.flatnonzero(packets.is_shown)
+    shown = packets.is_shown.nonzero()[0]
     pts = packets.pts[shown]
     ascends = _all_rise(pts)
     if info.codec not in REORDERING:
@@ -133,7 +134,7 @@ def _times_fit_decoding_order(info: StreamInfo, packets: Packets) -> bool:
     ahead = np.maximum.accumulate(pts)[:-1]
     behind = np.minimum.accumulate(pts[::-1])[::-1][1:]
     starts = packets.is_entry[shown][1:]
-    return bool(np.all(ahead[starts] < behind[starts]))
+    return bool((ahead[starts] < behind[starts]).all())
 
 
 def _times_fit_pictures(packets: Packets, displayed: NDArray[np.int64]) -> bool:
@@ -191,7 +192,7 @@ def _table(
         packet_size=packets.size,
         configuration=packets.configuration,
         decode_position=position,
-        has_partial_keys=bool(np.any(packets.is_key & ~packets.is_entry)),
+        has_partial_keys=bool((packets.is_key & ~packets.is_entry).any()),
         has_one_size=packets.has_one_size,
         is_first_video=packets.is_first_video,
         is_cut_short=is_cut_short,
@@ -206,9 +207,9 @@ def _entries(packets: Packets, position: NDArray[np.int64]) -> NDArray[np.int64]
     A frame that is shown before the key frame which precedes it in the stream (a leading picture)
     may need frames from before that key frame, so it is decoded from an earlier one.
     """
-    entries = np.flatnonzero(packets.is_entry)
+    entries = packets.is_entry.nonzero()[0]
     pts = packets.pts
-    nearest = np.searchsorted(entries, position, side="right") - 1
+    nearest = entries.searchsorted(position, side="right") - 1
     for _ in range(len(entries)):
         leading = (nearest >= 0) & (pts[entries[np.maximum(nearest, 0)]] > pts[position])
         if not leading.any():

@@ -55,8 +55,9 @@ class ColumnWriter:
 
     def integers(self, values: Integers, predicted: Integers | None = None) -> None:
         """Add numbers; the reader has to pass the same prediction."""
-        rest = values if predicted is None else values - predicted
-        self._numbers.setdefault(len(rest), []).append((len(self._parts), rest))
+        if values is not predicted:
+            rest = values if predicted is None else values - predicted
+            self._numbers.setdefault(len(rest), []).append((len(self._parts), rest))
         self._parts.append(bytes([EQUAL]))
 
     def booleans(self, values: NDArray[np.bool_]) -> None:

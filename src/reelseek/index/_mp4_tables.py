@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reelseek.bitstream._mp4 import Edit, Movie, VideoTrack, read_moov
 from reelseek.bitstream._mp4_boxes import Mp4Error
@@ -114,13 +115,17 @@ def _suffices(movie: Movie, file_size: int) -> bool:
     track = movie.videos[0]
     if track.format not in CODECS or not track.configuration or track.has_sample_groups:
         return False
-    if len(track.size) == 0 or track.size.min() <= 0 or track.duration[:-1].min(initial=1) <= 0:
+    if len(track.size) == 0 or _least(track.size) <= 0:
         return False
-    if track.offset.min() < 0 or np.any(track.offset > file_size - track.size):
+    if len(track.size) > 1 and _least(track.duration[:-1]) <= 0:
         return False
-    if int(track.size.sum()) > file_size:  # samples that overlap: more of them than bytes, perhaps
+    if _least(track.offset) < 0 or (track.offset > file_size - track.size).any():
         return False
-    if track.composition.min() < 0:
+    if (
+        np.add.reduce(track.size) > file_size
+    ):  # samples that overlap: more of them than bytes, perhaps
+        return False
+    if _least(track.composition) < 0:
         return False
     # Without composition offsets, B-frames may hide behind decoding times: FFmpeg looks for them.
     if CODECS[track.format] in ("h264", "hevc") and not track.composition.any():
@@ -132,12 +137,17 @@ def _hides_nothing(movie: Movie, track: VideoTrack) -> bool:
     """True where the edit list shows every sample, from the first one's time on."""
     pts = track.dts + track.composition
     if not track.edits:
-        return int(pts.min()) == 0
+        return _least(pts) == 0
     if len(track.edits) != 1:
         return False
     edit: Edit = track.edits[0]
     end = edit.media_time + edit.duration * track.timescale // max(movie.timescale, 1)
-    return edit.rate == NORMAL_SPEED and edit.media_time == int(pts.min()) and int(pts.max()) < end
+    is_whole = edit.media_time == _least(pts) and np.maximum.reduce(pts) < end
+    return edit.rate == NORMAL_SPEED and bool(is_whole)
+
+
+def _least(values: NDArray[np.int64]) -> int:
+    return int(np.minimum.reduce(values))
 
 
 def _tables_of(track: VideoTrack, found: Found | None) -> SampleTables | None:
@@ -149,7 +159,7 @@ def _tables_of(track: VideoTrack, found: Found | None) -> SampleTables | None:
     if is_h264 and (track.width, track.height) != (picture.width, picture.height):
         return None
     # A sync sample that is no entry may be damage, or an open GOP: FFmpeg looks closer.
-    if packets.doubts or not np.array_equal(packets.is_key, packets.is_entry):
+    if packets.doubts or (packets.is_key != packets.is_entry).any():
         return None
     if not packets.is_shown.all() or packets.is_damaged.any():
         return None
@@ -165,7 +175,7 @@ def _stream_info(track: VideoTrack, picture: Picture) -> StreamInfo | None:
     width, height = picture.width, picture.height
     if orientation.swaps_axes:
         width, height = height, width
-    total = int(track.duration.sum())
+    total = int(np.add.reduce(track.duration))
     return StreamInfo(
         container=CONTAINER,
         codec=CODECS[track.format],

@@ -68,24 +68,27 @@ def _shown_at_once(known: Known) -> Integers:
     return units
 
 
-def _first_units(known: Known) -> Integers:
-    """The first unit of each packet."""
-    return np.flatnonzero(known["flags"] & STARTS)
+def _are_packets(known: Known) -> bool:
+    """True where each unit is a packet, as in all codecs but AV1."""
+    return bool(np.bitwise_and.reduce(known["flags"]) & STARTS)
 
 
-def _packet_of_unit(known: Known) -> Integers:
+def _packets_of(known: Known, units: Integers) -> Integers:
+    """The packets that these units are in."""
+    if _are_packets(known):
+        return units
     packets: Integers = np.cumsum(known["flags"] & STARTS != 0)
-    return packets - 1
+    return packets[units] - 1
 
 
 def _shown_in(known: Known) -> Integers:
     """Each frame's packet is the one with the unit that shows it."""
-    return _packet_of_unit(known)[known["of_frame"]]
+    return _packets_of(known, known["of_frame"])
 
 
 def _entered_in(known: Known) -> Integers:
     """Each frame's entry is the packet with the unit that is its entry."""
-    return _packet_of_unit(known)[known["entry_of_frame"]]
+    return _packets_of(known, known["entry_of_frame"])
 
 
 def _pts_in_decoding_order(known: Known) -> Integers:
@@ -97,15 +100,19 @@ def _pts_in_decoding_order(known: Known) -> Integers:
 
 def _packet_offsets(known: Known) -> Integers:
     """Each packet begins with its first unit."""
-    offsets: Integers = known["offset"][_first_units(known)]
+    offsets: Integers = known["offset"]
+    if not _are_packets(known):
+        offsets = offsets[(known["flags"] & STARTS).nonzero()]
     return offsets
 
 
 def _packet_sizes(known: Known) -> Integers:
     """Each packet ends with its last unit."""
-    last = np.append(_first_units(known)[1:], len(known["size"])) - 1
-    sizes: Integers = (known["offset"] + known["size"])[last] - known["packet_offset"]
-    return sizes
+    ends: Integers = known["offset"] + known["size"]
+    if not _are_packets(known):
+        first = (known["flags"] & STARTS).nonzero()[0]
+        ends = ends[np.append(first[1:], len(ends)) - 1]
+    return ends - known["packet_offset"]
 
 
 def _own_entries(known: Known) -> Integers:

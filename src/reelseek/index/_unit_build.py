@@ -33,9 +33,9 @@ def build_units(path: str, table: FrameTable, pictures: Pictures | None = None) 
     codec = table.stream.codec
     if codec != "av1" and codec not in FED_BY_PACKET:
         return f"it isn't known how to feed {codec} piece by piece"
-    if not table.is_seekable or np.any(table.entry < 0):
+    if not table.is_seekable or (table.entry < 0).any():
         return "some frames can only be decoded from the start of the file"
-    if np.any(table.packet_offset < 0):
+    if (table.packet_offset < 0).any():
         return "the container doesn't store packets as the decoder gets them"
     if table.is_completed_by_container:
         return "the container says which colours or size these are, and the stream doesn't"
@@ -94,7 +94,7 @@ def _all_frames(path: str, table: FrameTable) -> UnitTable | None:
 
 def units_of_frames(frames: Av1Frames, table: FrameTable) -> UnitTable:
     """AV1 units from the frame headers, whose positions are the file's."""
-    first = np.searchsorted(frames.packet, np.arange(len(table.packet_offset)))
+    first = frames.packet.searchsorted(np.arange(len(table.packet_offset)))
     flags = frames.is_shown * np.uint8(UnitFlag.SHOWN) | frames.is_entry * np.uint8(UnitFlag.ENTRY)
     flags[first] |= np.uint8(UnitFlag.STARTS_PACKET)
     return _by_slots(
@@ -124,7 +124,7 @@ def _by_slots(
 
     Each packet shows one frame: the p-th shown unit is packet p's.
     """
-    of_frame = np.flatnonzero(flags & np.uint8(UnitFlag.SHOWN))[table.decode_position]
+    of_frame = (flags & np.uint8(UnitFlag.SHOWN)).nonzero()[0][table.decode_position]
     entry = first[table.entry]
     return UnitTable(
         offset=offset,
@@ -156,7 +156,7 @@ def _of_packets(
     count = len(table.packet_offset)
     droppable = told = NONE
     if pruning is Pruning.DROPPABLE and pictures is not None:
-        droppable = np.flatnonzero(pictures.is_droppable)
+        droppable = pictures.is_droppable.nonzero()[0]
     elif pruning is Pruning.DROPPABLE:
         droppable, told = _droppable(path, table)
     flags, entry_of_unit = flags_of_packets(
