@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,6 +11,8 @@ import pytest
 
 import reelseek
 from reelseek.errors import VideoError
+from reelseek.index import index_tables
+from reelseek.index._units import UnitTable
 from reelseek.video.backends import _contexts
 from reelseek.video.backends._contexts import (
     KEPT_PER_CONFIGURATION,
@@ -99,12 +101,55 @@ def _is_read(video: reelseek.Video, frame: int) -> bool:
 
 
 def test_random_reads_of_files_with_b_frames_share_a_context(tmp_path: Path) -> None:
-    for number in range(3):
-        copy = tmp_path / f"{number}.mp4"
-        copy.write_bytes(corpus.clip_path("b_frames.mp4").read_bytes())
-        with reelseek.open_video(copy, backend="indexed") as video:
+    with ExitStack() as stack:
+        for number in range(3):
+            copy = tmp_path / f"{number}.mp4"
+            copy.write_bytes(corpus.clip_path("b_frames.mp4").read_bytes())
+            video = stack.enter_context(reelseek.open_video(copy, backend="indexed"))
             video.get_frames_at([7, 3])
             assert len(_contexts._kept.states) == 1
+
+
+@pytest.mark.parametrize(("clip", "frames", "most"), [
+    ("hevc_short_gop.mp4", range(0, 120, 12), 20),  # as many key frames, and the second frame
+    ("no_reorder_limit.mp4", range(0, 120, 36), 80),
+])  # fmt: skip
+def test_reads_that_leap_ahead_cost_what_reads_alone_cost(
+    clip: str, frames: Sequence[int], most: int, fed: list[int]
+) -> None:
+    with reelseek.open_video(corpus.clip_path(clip), backend="indexed") as video:
+        for frame in (0, 1, *frames[1:]):
+            video[frame]
+    assert len(fed) <= most
+
+
+@pytest.mark.parametrize("count", [4, 16])
+@pytest.mark.parametrize("clip", ["hevc_short_gop.mp4", "b_frames.mp4", "b_pyramid_8.mp4"])
+def test_batches_in_order_are_decoded_once(clip: str, count: int, fed: list[int]) -> None:
+    right = oracle.clip(clip)
+    with reelseek.open_video(corpus.clip_path(clip), backend="indexed") as video:
+        for start in range(0, len(video), count):
+            stop = min(start + count, len(video))
+            pictures = video.get_frames_in_range(start, stop).numpy()
+            assert np.array_equal(pictures, right.frames[start:stop])
+    assert len(fed) <= 1.1 * len(right.frames) + count
+
+
+def test_damage_behind_refuses_no_frame_of_a_batch(tmp_path: Path) -> None:
+    clip = corpus.clip_path("no_reorder_limit.mp4")
+    right = oracle.clip(clip.name).frames
+    units = index_tables(str(clip)).units
+    assert isinstance(units, UnitTable)
+    data = bytearray(clip.read_bytes())
+    data[units.offset[units.of_frame[25]] + 13] ^= 0x08
+    path = tmp_path / "damaged.mp4"
+    path.write_bytes(data)
+    with reelseek.open_video(path, backend="indexed") as video:
+        assert not _is_read(video, 25)
+        # Nothing refers to frame 25: it is fed only where the file is read in order.
+        for frames in ([22], [23], [24], [28, 33]):
+            for frame, picture in zip(frames, video.get_frames_at(frames).numpy(), strict=True):
+                assert np.array_equal(picture, right[frame])
 
 
 def test_random_reads_of_pruned_files_share_a_context() -> None:

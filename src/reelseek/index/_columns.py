@@ -40,7 +40,7 @@ OCTETS = 19
 
 
 @functools.cache
-def _places(num_columns: int) -> struct.Struct:
+def _positions(num_columns: int) -> struct.Struct:
     """The columns' positions."""
     return struct.Struct(f"<{num_columns}I")
 
@@ -79,8 +79,8 @@ class ColumnWriter:
             if length:
                 self._store([place for place, _rest in columns], [rest for _, rest in columns])
         sizes = [len(part) for part in self._parts]
-        places = itertools.accumulate(sizes[:-1], initial=_places(len(sizes)).size)
-        return _places(len(sizes)).pack(*places) + b"".join(self._parts)
+        places = itertools.accumulate(sizes[:-1], initial=_positions(len(sizes)).size)
+        return _positions(len(sizes)).pack(*places) + b"".join(self._parts)
 
     def _store(self, places: list[int], columns: list[Integers]) -> None:
         """Columns of one length."""
@@ -129,7 +129,7 @@ class Columns:
         self._data = data
         self._counts = counts
         self._start = position
-        self._places: tuple[int, ...] = _places(len(counts)).unpack_from(data, position)
+        self._places: tuple[int, ...] = _positions(len(counts)).unpack_from(data, position)
 
     def items(self, number: int, indices: Sequence[int]) -> list[int]:
         """Some numbers of a column, without their prediction."""

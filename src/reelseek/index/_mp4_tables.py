@@ -121,9 +121,7 @@ def _suffices(movie: Movie, file_size: int) -> bool:
         return False
     if _least(track.offset) < 0 or (track.offset > file_size - track.size).any():
         return False
-    if (
-        np.add.reduce(track.size) > file_size
-    ):  # samples that overlap: more of them than bytes, perhaps
+    if np.add.reduce(track.size) > file_size:  # they overlap, and there may be any number
         return False
     if _least(track.composition) < 0:
         return False
@@ -147,6 +145,7 @@ def _hides_nothing(movie: Movie, track: VideoTrack) -> bool:
 
 
 def _least(values: NDArray[np.int64]) -> int:
+    """The ufunc itself takes half the time of ``min`` on so few numbers."""
     return int(np.minimum.reduce(values))
 
 

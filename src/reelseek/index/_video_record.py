@@ -33,8 +33,9 @@ MOST_UNITS = 1 << 23
 MOST_FACTS = 512
 """Documents of shared facts that a process keeps parsed."""
 
-MOST_STREAMS = 1024
-"""What videos with the same facts say of their streams, kept: they differ in lengths only."""
+MOST_STREAMS = 64
+"""What videos with the same facts say of their streams that is kept, until there is more: they
+differ in lengths only."""
 
 TRUTHS = tuple(field.name for field in dataclasses.fields(FrameTable) if field.type == "bool")
 """The fields of FrameTable that are one truth value, from the lowest bit of the flags on."""

@@ -163,11 +163,11 @@ def _tame_svt() -> Iterator[None]:
     try:
         yield
     finally:
-        if log is None:
-            del os.environ[SVT_LOG]
         for thread in (threading.get_native_id(), *(_threads() - threads)):
             with contextlib.suppress(OSError):  # it has ended
                 os.sched_setscheduler(thread, policy, priority)
+        if log is None:
+            os.environ.pop(SVT_LOG, None)
 
 
 def _threads() -> set[int]:

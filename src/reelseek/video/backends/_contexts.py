@@ -49,8 +49,6 @@ class CodecState:
         """Pictures that came out before they were asked for, in display order."""
         self.damaged: set[int] = set()
         """The units whose picture the decoder had to invent in parts."""
-        self.is_drained = False
-        """True where it has put out all that it held back, and takes nothing until its reset."""
         self.holds_back = codec not in PUTS_OUT_AT_ONCE
         """True where a picture may come out later than its unit goes in."""
 
@@ -73,7 +71,7 @@ class CodecState:
         """Forget everything, for another run of units."""
         self._context.flush_buffers()
         self.holder, self.fed, self.pending, self.place = holder, set(), set(), -1
-        self.early, self.damaged, self.is_drained = [], set(), False
+        self.early, self.damaged = [], set()
 
     def feed(self, unit: int, data: bytes) -> Sequence[Any]:
         """Decode one unit; the pictures that come out have their units' numbers as pts."""
@@ -96,9 +94,9 @@ class CodecState:
         self.pending = {unit for unit in self.pending if unit > last}
 
     def drain(self) -> Sequence[Any]:
-        """The pictures that the decoder still holds back; a reset must follow."""
+        """The pictures that the decoder still holds back; before more is fed, it must be reset."""
         pictures: Sequence[Any] = self._decode(None)
-        self.pending, self.is_drained = set(), True
+        self.pending = set()
         return pictures
 
 

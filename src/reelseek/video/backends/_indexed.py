@@ -6,6 +6,7 @@ It needs a file whose units are known: where each is, and what it refers to. A r
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -32,7 +33,8 @@ from reelseek.video.backends._rgb import RgbWriter
 NAME = "indexed"
 TEMPORAL_DELIMITER = b"\x12\x00"
 FEW_UNITS = 8
-"""Units that are rather decoded again than as many behind them to keep the decoder's place."""
+"""To keep its place, a decoder that reorders is fed on by about as many units: fewer than these are
+rather decoded again."""
 FED_ON_UNITS = 4
 """Units that are read at once when a decoder is fed on."""
 MOST_HELD_BACK = 40
@@ -90,9 +92,8 @@ class IndexedDecoder:
         self._file_bytes = 0
         self._num_reads = 0
         self._last_frame = -2
-        self._last_entry = -1
+        self._last_entry = self._last_unit = -1
         self._is_going_on = False
-        self._feeds_on = False
 
     def read(self, frames: Sequence[int], out: Targets) -> None:
         """Decode frames by number into ``out``."""
@@ -104,30 +105,35 @@ class IndexedDecoder:
             places.setdefault(frame, []).append(position)
         runs = plan_frames(self._units, places)
         self._is_going_on = self._goes_on(min(places), runs[0])
-        self._last_frame, self._last_entry = max(places), runs[-1].units[0]
-        for run in runs:
+        self._last_frame = max(places)
+        self._last_entry, self._last_unit = runs[-1].units[0], runs[-1].units[-1]
+        nexts = [run.units[0] for run in runs[1:]]
+        for run, following in itertools.zip_longest(runs, nexts):
+            is_near = following is None or following <= run.units[-1] + FEW_UNITS
             # Where units are left out, those behind the last one may lack their references.
-            is_last, is_whole = run is runs[-1], self._units.pruning is not Pruning.SLOTS
-            self._feeds_on = self._is_going_on and is_last and is_whole
+            is_whole = self._units.pruning is not Pruning.SLOTS
             try:
-                self._decode(run, places, out)
+                self._decode(run, places, out, self._is_going_on and is_near and is_whole)
             except VideoError:
-                if not self._feeds_on:
+                if not self._is_going_on:
                     raise
-                # What is at fault may lie further on: as if this were read alone.
-                self._feeds_on = False
-                self._decode(run, places, out)
+                # What is at fault may lie further on, or before: as if this were read alone.
+                self._decode(run, places, out, feeds_on=False)
 
     def _goes_on(self, first: int, run: Run) -> bool:
         """True where the file seems to be read in order, so that the decoder keeps its place.
 
         So it is where a read begins with the next frame, or further on in the same group of
-        pictures, unless that is so short that it is as well decoded anew.
+        pictures, unless that is so short that it is as well decoded anew; and from then on as
+        long as reads don't leap over more than they would decode again.
         """
         if self._request.keeps_decoder or first == self._last_frame + 1:
             return True
-        is_same = run.units[0] == self._last_entry and len(run.units) > FEW_UNITS
-        return first > self._last_frame and (self._is_going_on or is_same)
+        if first <= self._last_frame:
+            return False
+        if self._is_going_on:
+            return run.units[0] <= self._last_unit + FEW_UNITS
+        return run.units[0] == self._last_entry and len(run.units) > FEW_UNITS
 
     def _borrowed(self) -> CodecState:
         """The codec context to use: one of the thread's, or the reader's own."""
@@ -146,13 +152,21 @@ class IndexedDecoder:
         if descriptor >= 0:
             os.close(descriptor)
 
-    def _decode(self, run: Run, places: dict[int, list[int]], out: Targets) -> None:
-        """Feed a run's units, and write the frames that it is for."""
+    def _decode(self, run: Run, places: dict[int, list[int]], out: Targets, feeds_on: bool) -> None:
+        """Feed a run's units, and write the frames that it is for.
+
+        Args:
+            run: What is fed.
+            places: Where in ``out`` each frame goes.
+            out: The caller's memory.
+            feeds_on: True to feed what follows, rather than drain the decoder, for pictures that
+                it holds back.
+        """
         state = None
         try:
             state = self._borrowed()
             if state.holds_back:
-                self._decode_delayed(run, state, places, out)
+                self._decode_delayed(run, state, places, out, feeds_on)
             else:
                 self._decode_at_once(run, state, places, out)
         except BaseException as exc:
@@ -164,18 +178,24 @@ class IndexedDecoder:
             raise
 
     def _decode_delayed(
-        self, run: Run, state: CodecState, places: dict[int, list[int]], out: Targets
+        self,
+        run: Run,
+        state: CodecState,
+        places: dict[int, list[int]],
+        out: Targets,
+        feeds_on: bool,
     ) -> None:
         """By a decoder that reorders: a picture comes out later than its unit goes in."""
         wanted = run.targets.copy()
         last = max(wanted)
-        for picture in self._pictures(self._units_to_feed(run, state), state, last):
+        units = self._units_to_feed(run, state)
+        for picture in self._pictures(units, state, last, feeds_on):
             if picture.is_corrupt:
                 state.damaged.add(picture.pts)
             frame = wanted.pop(picture.pts, -1)
             if frame >= 0:
                 self._write(frame, picture, places[frame], out)
-            elif not wanted and self._feeds_on:
+            elif not wanted and feeds_on:
                 state.early.append(picture)
         if wanted:
             raise passed(self._request.path, min(wanted.values()), NAME)
@@ -214,13 +234,13 @@ class IndexedDecoder:
             coming = state.pending | {picture.pts for picture in state.early}
             is_ahead = all(unit > place or unit in coming for unit in run.targets)
             if is_ahead and all(unit in state.fed for unit in run.units if unit <= place):
-                rest = [unit for unit in run.units if unit > place]
-                if not (rest and state.is_drained):
-                    return rest
+                return [unit for unit in run.units if unit > place]
         state.reset(self._token)
         return run.units
 
-    def _pictures(self, units: Sequence[int], state: CodecState, last: int) -> Iterator[Any]:
+    def _pictures(
+        self, units: Sequence[int], state: CodecState, last: int, feeds_on: bool
+    ) -> Iterator[Any]:
         """What the decoder puts out for these units, until all up to ``last`` have come out.
 
         A decoder that reorders holds pictures back. After a jump they are drained, which costs
@@ -230,7 +250,7 @@ class IndexedDecoder:
         yield from early
         for unit, data in self._data(units, after_reset=state.place < 0):
             yield from state.feed(unit, data)
-        if self._feeds_on:
+        if feeds_on:
             end = min(len(self._units), state.place + 1 + MOST_HELD_BACK)
             for start in range(state.place + 1, end, FED_ON_UNITS):
                 for unit, data in self._data(range(start, min(start + FED_ON_UNITS, end))):
@@ -241,7 +261,7 @@ class IndexedDecoder:
                 state.forget(last)  # they show nothing
         if state.awaits(last):
             pictures = state.drain()
-            if not self._feeds_on:
+            if not feeds_on:
                 state.holder = None  # another file may have it
             yield from pictures
 
