@@ -21,6 +21,14 @@ Integers = NDArray[np.int64]
 _BASE = struct.Struct("<q")
 _BASE_AND_STEP = struct.Struct("<qq")
 _WIDTHS = (1, 2, 4, 8)
+_ABOVE = {
+    1: struct.Struct("<B"),
+    2: struct.Struct("<H"),
+    4: struct.Struct("<I"),
+    8: struct.Struct("<Q"),
+}
+_SMALL = 1 << 62
+"""The sum of two numbers below this is an int64."""
 _TYPES = {width: np.dtype(f"<u{width}") for width in _WIDTHS}
 
 
@@ -133,8 +141,10 @@ class Columns:
 
     def items(self, number: int, indices: Sequence[int]) -> list[int]:
         """Some numbers of a column, without their prediction."""
-        if indices and not 0 <= min(indices) <= max(indices) < self._counts[number]:
-            raise IndexError(f"not all of {indices} are in a column of {self._counts[number]}")
+        count = self._counts[number]
+        for index in indices:
+            if not 0 <= index < count:
+                raise IndexError(f"no {index} in a column of {count}")
         data = self._data
         place = self._start + self._places[number]
         kind = data[place]
@@ -150,12 +160,12 @@ class Columns:
         if kind == LINEAR:
             step: int = _BASE.unpack_from(data, place)[0]
             found = [base + step * index for index in indices]
+            is_small = -_SMALL < base < _SMALL and -_SMALL < step * count < _SMALL
         else:
-            starts = [place + kind * index for index in indices]
-            found = [base + int.from_bytes(data[at : at + kind], "little") for at in starts]
-        if found and not -(1 << 63) <= min(found) <= max(found) < 1 << 63:
-            return [_wrapped(number) for number in found]
-        return found
+            above = _ABOVE[kind].unpack_from
+            found = [base + above(data, place + kind * index)[0] for index in indices]
+            is_small = -_SMALL < base < _SMALL and kind < 8
+        return found if is_small else [_wrapped(number) for number in found]
 
     def integers(self, number: int, predicted: Integers | None = None) -> Integers:
         """The numbers of a column; the prediction is the writer's."""

@@ -46,8 +46,7 @@ FRAME_COLUMNS, UNIT_COLUMNS = (
 """The fields of each that are columns."""
 
 
-@dataclass(frozen=True, slots=True)
-class VideoRecord:
+class VideoRecord(NamedTuple):
     """One video's tables as bytes."""
 
     facts: bytes
@@ -125,16 +124,9 @@ def read_head(body: bytes) -> RecordHead:
     # A packet, a unit and a frame have at least one byte each in the file.
     if len(path) != length or max(packets, units, frames) > min(size, MOST_UNITS):
         raise ValueError("counts or lengths beyond the file's")
-    return RecordHead(
-        path=path,
-        num_bytes=size,
-        mtime_ns=mtime_ns,
-        counts=(frames, packets, units),
-        flags=flags,
-        average_fps=(above, below),
-        num_frames_from_header=listed,
-        columns_at=HEAD.size + length,
-    )
+    counts, average_fps = (frames, packets, units), (above, below)
+    columns_at = HEAD.size + length
+    return RecordHead(path, size, mtime_ns, counts, flags, average_fps, listed, columns_at)
 
 
 def read_tables(body: bytes, head: RecordHead, facts: bytes) -> VideoTables:

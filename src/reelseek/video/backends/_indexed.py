@@ -84,7 +84,7 @@ class IndexedDecoder:
         self._request = request
         self._table: FrameTable = request.table
         self._units = units
-        self._heads = _heads(units.pruning, units.codec, units.configuration)
+        self._heads = _heads(units.pruning is Pruning.SLOTS, units.codec, units.configuration)
         self._token = object()
         self._writer = RgbWriter(request, NAME)
         self._own_state: CodecState | None = None
@@ -330,13 +330,13 @@ class IndexedDecoder:
 
 
 @kept_where_small(KEPT_HEADS)
-def _heads(pruning: Pruning, codec: str, configuration: bytes) -> Heads:
+def _heads(is_obus: bool, codec: str, configuration: bytes) -> Heads:
     """What goes before a unit's bytes: after a reset, as the first of some, and else.
 
     A reset leaves the parameter sets in force that came last, perhaps with another file of the
     same configuration: the configuration's own go before the first unit after it.
     """
-    if pruning is Pruning.SLOTS:
+    if is_obus:
         first = TEMPORAL_DELIMITER + configuration
         return first, first, TEMPORAL_DELIMITER
     if codec in PARAMETER_SETS:
