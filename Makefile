@@ -1,7 +1,7 @@
 # make demo   sets up and runs the main job on the sample dataset
 # make test   sets up and runs all tests
 # make quick  the same without those marked slow: clusters, real wheels, the docs' commands, peers
-# make check  lint, types, and whether the docs' commands exist
+# make check  lint and types
 # make bench  random seeks with every decoder: make bench DATASET=/data/my_set
 #
 # Everything goes into .venv. PYTHON=python3.12 chooses another interpreter.

@@ -20,7 +20,7 @@ import pytest
 import reelseek
 from reelseek.care.reencode import Encoding
 from reelseek.care.reencode._clock import KEPT, clock_of
-from reelseek.care.reencode._encoder import Output, write_video
+from reelseek.care.reencode._encoder import Output, _threads, write_video
 from reelseek.care.reencode._faults import raise_if_of_disk
 from reelseek.care.reencode._file import SETTINGS, SPANS, TOKEN, copy_file, reencode_file
 from reelseek.care.reencode._prove import prove
@@ -326,7 +326,3 @@ def test_no_thread_is_a_real_time_one_beside_an_encoder(source: Source, tmp_path
     write_video(output, frames(), starts=[60])
     assert threading.get_native_id() in seen  # newer encoders have no thread of their own
     assert os.sched_getscheduler(0) == before
-
-
-def _threads() -> set[int]:
-    return {int(thread.name) for thread in Path("/proc/self/task").iterdir()}

@@ -107,13 +107,12 @@ class IndexedDecoder:
         self._is_going_on = self._goes_on(min(places), runs[0])
         self._last_frame = max(places)
         self._last_entry, self._last_unit = runs[-1].units[0], runs[-1].units[-1]
-        nexts = [run.units[0] for run in runs[1:]]
-        for run, following in itertools.zip_longest(runs, nexts):
-            is_near = following is None or following <= run.units[-1] + FEW_UNITS
-            # Where units are left out, those behind the last one may lack their references.
-            is_whole = self._units.pruning is not Pruning.SLOTS
+        # Where units are left out, those behind the last one may lack their references.
+        may_feed_on = self._is_going_on and self._units.pruning is not Pruning.SLOTS
+        for run, following in itertools.zip_longest(runs, runs[1:]):
+            is_near = following is None or following.units[0] <= run.units[-1] + FEW_UNITS
             try:
-                self._decode(run, places, out, self._is_going_on and is_near and is_whole)
+                self._decode(run, places, out, feeds_on=may_feed_on and is_near)
             except VideoError:
                 if not self._is_going_on:
                     raise
@@ -152,7 +151,9 @@ class IndexedDecoder:
         if descriptor >= 0:
             os.close(descriptor)
 
-    def _decode(self, run: Run, places: dict[int, list[int]], out: Targets, feeds_on: bool) -> None:
+    def _decode(
+        self, run: Run, places: dict[int, list[int]], out: Targets, *, feeds_on: bool
+    ) -> None:
         """Feed a run's units, and write the frames that it is for.
 
         Args:
@@ -166,7 +167,7 @@ class IndexedDecoder:
         try:
             state = self._borrowed()
             if state.holds_back:
-                self._decode_delayed(run, state, places, out, feeds_on)
+                self._decode_delayed(run, state, places, out, feeds_on=feeds_on)
             else:
                 self._decode_at_once(run, state, places, out)
         except BaseException as exc:
@@ -183,13 +184,14 @@ class IndexedDecoder:
         state: CodecState,
         places: dict[int, list[int]],
         out: Targets,
+        *,
         feeds_on: bool,
     ) -> None:
         """By a decoder that reorders: a picture comes out later than its unit goes in."""
         wanted = run.targets.copy()
         last = max(wanted)
         units = self._units_to_feed(run, state)
-        for picture in self._pictures(units, state, last, feeds_on):
+        for picture in self._pictures(units, state, last, feeds_on=feeds_on):
             if picture.is_corrupt:
                 state.damaged.add(picture.pts)
             frame = wanted.pop(picture.pts, -1)
@@ -239,7 +241,7 @@ class IndexedDecoder:
         return run.units
 
     def _pictures(
-        self, units: Sequence[int], state: CodecState, last: int, feeds_on: bool
+        self, units: Sequence[int], state: CodecState, last: int, *, feeds_on: bool
     ) -> Iterator[Any]:
         """What the decoder puts out for these units, until all up to ``last`` have come out.
 
