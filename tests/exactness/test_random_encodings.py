@@ -164,13 +164,11 @@ def _decoded(table: UnitTable, data: bytes, units: list[int]) -> bytes | None:
     import av
 
     state = CodecState(table.codec, table.configuration)
-    head = b"\x12\0" + table.configuration
     pictures: list[Any] = []
     try:
         for unit in units:
             offset, size = table.offset.item(unit), table.size.item(unit)
-            pictures = list(state.feed(unit, head + data[offset : offset + size]))
-            head = b"\x12\0"
+            pictures = list(state.feed(unit, data[offset : offset + size]))
     except av.error.FFmpegError:
         return None
     return pictures[0].to_ndarray().tobytes() if pictures else None

@@ -13,7 +13,7 @@ from reelseek.index import index_tables
 from reelseek.index._plan import plan_frames
 from reelseek.index._unit_build import flags_of_packets
 from reelseek.index._units import Pruning, UnitFlag, UnitTable
-from reelseek.index._video_record import read_tables, write_record
+from reelseek.index._video_record import read_facts, read_tables, write_record
 from tests import corpus, structures
 
 CLIPS = {clip.name: clip for clip in (*corpus.CLIPS, *structures.STRUCTURES)}
@@ -33,7 +33,7 @@ def tables_of(clip: str) -> list[UnitTable]:
     if isinstance(tables.units, str):
         return []
     record = write_record(b"a", 1 << 40, 0, tables)
-    stored = read_tables(record.body, record.head(), record.facts).units
+    stored = read_tables(record.body, record.head(), read_facts(record.facts)).units
     assert isinstance(stored, UnitTable)
     return [tables.units, stored]
 

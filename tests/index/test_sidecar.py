@@ -26,7 +26,13 @@ from reelseek.index._columns import Columns, ColumnWriter
 from reelseek.index._plan import plan_frames
 from reelseek.index._sidecar_writer import SidecarWriter
 from reelseek.index._units import UnitTable
-from reelseek.index._video_record import VideoRecord, read_head, read_tables, write_record
+from reelseek.index._video_record import (
+    VideoRecord,
+    read_facts,
+    read_head,
+    read_tables,
+    write_record,
+)
 from reelseek.index._worker import index_file
 from reelseek.video._open import open_with_tables
 from tests import corpus
@@ -81,17 +87,18 @@ def test_tables_of_a_record_are_those_of_indexing(clip: str) -> None:
     record = write_record(b"a.mp4", 1 << 40, 7, tables)
     head = record.head()
     assert (head.path, head.num_bytes, head.mtime_ns) == (b"a.mp4", 1 << 40, 7)
-    assert same(read_tables(record.body, head, record.facts), tables)
+    assert same(read_tables(record.body, head, read_facts(record.facts)), tables)
 
 
 @pytest.mark.parametrize("clip", SOUND)
 def test_single_values_of_a_record_are_those_of_its_columns(clip: str) -> None:
     tables = index_tables(str(corpus.clip_path(clip)))
     record = write_record(b"a.mp4", 1 << 40, 7, tables)
-    stored = read_tables(record.body, record.head(), record.facts)
+    stored = read_tables(record.body, record.head(), read_facts(record.facts))
     one_by_one, frames = stored.frames, tables.frames
     every = range(len(frames))
-    assert one_by_one.are_damaged(every) == frames.are_damaged(every) == frames.is_damaged.tolist()
+    assert one_by_one.damaged_among(every) == frames.damaged_among(every)
+    assert frames.damaged_among(every) == frames.is_damaged.nonzero()[0].tolist()
     for frame in every:
         times = (frames.pts_seconds()[[frame]], frames.duration_seconds()[[frame]])
         assert np.array_equal(one_by_one.times_at([frame]), times, True)
@@ -121,7 +128,7 @@ def test_columns_that_nobody_wrote_give_a_typed_error_or_other_numbers(data: st.
     for _ in range(data.draw(st.integers(1, 6))):
         body[data.draw(st.integers(start, len(body) - 1))] = data.draw(st.integers(0, 255))
     body = body[: data.draw(st.integers(start + 80, len(body)))]
-    stored = read_tables(bytes(body), record.head(), record.facts)
+    stored = read_tables(bytes(body), record.head(), read_facts(record.facts))
     try:
         for name in [field.name for field in dataclasses.fields(FrameTable)]:
             getattr(stored.frames, name)
@@ -138,7 +145,7 @@ def test_columns_that_nobody_wrote_give_a_typed_error_or_other_numbers(data: st.
 def test_tables_of_a_record_can_be_copied_pickled_and_changed() -> None:
     tables = index_tables(str(corpus.clip_path("b_frames.mp4")))
     record = write_record(b"a.mp4", 1 << 40, 7, tables)
-    stored = read_tables(record.body, record.head(), record.facts)
+    stored = read_tables(record.body, record.head(), read_facts(record.facts))
     pairs: list[tuple[Any, Any]] = [(stored.frames, tables.frames), (stored.units, tables.units)]
     for table, right in pairs:
         assert same(pickle.loads(pickle.dumps(table)), right)
@@ -202,7 +209,7 @@ def test_any_column_comes_back(data: st.DataObject, length: int) -> None:
     assert columns.items(2, every) == (values - predicted).tolist()
     assert columns.items(4, every[::-1]) == [0] * length
     for outside in (-1, length):
-        with pytest.raises(IndexError):
+        with pytest.raises(IndexFileError):
             columns.items(0, [outside])
 
 

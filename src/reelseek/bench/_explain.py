@@ -14,8 +14,8 @@ from reelseek.index import FrameTable, index_tables
 from reelseek.index._gop import GopUnit, find_existing_shown, gop_span, read_units
 from reelseek.index._plan import Run, plan_frames
 from reelseek.index._units import Pruning, UnitTable
-from reelseek.video.backends import OpenRequest
-from reelseek.video.backends._indexed import IndexedDecoder
+from reelseek.video.backends._indexed import NAME
+from reelseek.video.backends._unit_reader import UnitReader
 
 SCHEMA = "reelseek.explain/1"
 NEAR_UNITS = 60
@@ -193,16 +193,15 @@ class _Price:
         coded = ~find_existing_shown(path, units)
         self._coded_before = np.concatenate(([0], np.cumsum(coded)))
         self._is_coded = coded.item
-        self._engine = _DryEngine(OpenRequest(path, table, "cpu", 1), units)
+        self._reader = _DryReader(path, NAME)
         self._frame_of = dict(zip(units.of_frame.tolist(), range(len(table)), strict=True))
 
     def of(self, runs: Sequence[Run]) -> Cost:
         """What these runs cost."""
-        self._engine.sizes.clear()
+        sizes = self._reader.sizes = []
         for run in runs:
-            for _unit_and_data in self._engine._data(run.units):
+            for _data in self._reader.read(self._units.places_of(run.units)):
                 pass
-        sizes = self._engine.sizes
         on_the_way, needed = self.counts(runs)
         return Cost(
             on_the_way=on_the_way,
@@ -231,12 +230,10 @@ class _Price:
         return FrameCost(frame, self._frame_of.get(entry), cost)
 
 
-class _DryEngine(IndexedDecoder):
+class _DryReader(UnitReader):
     """The engine's own reads, counted and not made."""
 
-    def __init__(self, request: OpenRequest, units: UnitTable) -> None:
-        super().__init__(request, units)
-        self.sizes: list[int] = []
+    sizes: list[int]
 
     def _read_bytes(self, _offset: int, size: int) -> bytes:
         self.sizes.append(size)

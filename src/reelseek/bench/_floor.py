@@ -20,8 +20,7 @@ from reelseek.index import index_tables
 from reelseek.index._plan import Run, plan_frames
 from reelseek.index._source import pyav_major
 from reelseek.index._units import Pruning
-from reelseek.video.backends._contexts import borrow
-from reelseek.video.backends._indexed import TEMPORAL_DELIMITER
+from reelseek.video.backends._contexts import TEMPORAL_DELIMITER, borrow
 
 NAME = "floor"
 USAGE = "only the needed units, as packets in memory: decode, convert, nothing else"

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from reelseek.errors import IndexFileError
+
 Integers = NDArray[np.int64]
 
 _BASE = struct.Struct("<q")
@@ -30,6 +32,8 @@ _ABOVE = {
 _SMALL = 1 << 62
 """The sum of two numbers below this is an int64."""
 _TYPES = {width: np.dtype(f"<u{width}") for width in _WIDTHS}
+NOT_WRITTEN_BY_US = (struct.error, ValueError, KeyError, TypeError, IndexError, RecursionError)
+"""What bytes with a right sum and wrong content can raise."""
 
 
 # How a column's difference from its prediction is stored: the first byte of each column. Plain
@@ -119,8 +123,9 @@ def _rises(rest: Integers, step: int) -> bool:
 class Columns:
     """Reads what a ``ColumnWriter`` put together, each column when it is asked for.
 
-    Bytes that it didn't write give ValueError, struct.error or IndexError, or other numbers;
-    whoever doesn't trust them checks a sum first.
+    Bytes that it didn't write give other numbers, or IndexFileError where a few values are asked
+    for and one of ``NOT_WRITTEN_BY_US`` where a whole column is; whoever doesn't trust them checks
+    a sum first.
     """
 
     def __init__(self, data: bytes, position: int, counts: Sequence[int]) -> None:
@@ -141,30 +146,32 @@ class Columns:
 
     def items(self, number: int, indices: Sequence[int]) -> list[int]:
         """Some numbers of a column, without their prediction."""
-        count = self._counts[number]
-        for index in indices:
-            if not 0 <= index < count:
-                raise IndexError(f"no {index} in a column of {count}")
-        data = self._data
-        place = self._start + self._places[number]
-        kind = data[place]
-        place += 1
-        if kind == EQUAL:
-            return [0] * len(indices)
-        if kind == BITS:
-            return [data[place + index // 8] >> (7 - index % 8) & 1 for index in indices]
-        base: int = _BASE.unpack_from(data, place)[0]
-        if kind == CONSTANT:
-            return [base] * len(indices)
-        place += _BASE.size
-        if kind == LINEAR:
-            step: int = _BASE.unpack_from(data, place)[0]
-            found = [base + step * index for index in indices]
-            is_small = -_SMALL < base < _SMALL and -_SMALL < step * count < _SMALL
-        else:
-            above = _ABOVE[kind].unpack_from
-            found = [base + above(data, place + kind * index)[0] for index in indices]
-            is_small = -_SMALL < base < _SMALL and kind < 8
+        data, count = self._data, self._counts[number]
+        try:
+            for index in indices:
+                if not 0 <= index < count:
+                    raise IndexError(f"no {index} in a column of {count}")
+            place = self._start + self._places[number]
+            kind = data[place]
+            place += 1
+            if kind == EQUAL:
+                return [0] * len(indices)
+            if kind == BITS:
+                return [data[place + index // 8] >> (7 - index % 8) & 1 for index in indices]
+            base: int = _BASE.unpack_from(data, place)[0]
+            if kind == CONSTANT:
+                return [base] * len(indices)
+            place += _BASE.size
+            if kind == LINEAR:
+                step: int = _BASE.unpack_from(data, place)[0]
+                found = [base + step * index for index in indices]
+                is_small = -_SMALL < base < _SMALL and -_SMALL < step * count < _SMALL
+            else:
+                above = _ABOVE[kind].unpack_from
+                found = [base + above(data, place + kind * index)[0] for index in indices]
+                is_small = -_SMALL < base < _SMALL and kind < 8
+        except NOT_WRITTEN_BY_US as exc:
+            raise impossible(exc) from exc
         return found if is_small else [_wrapped(number) for number in found]
 
     def integers(self, number: int, predicted: Integers | None = None) -> Integers:
@@ -189,13 +196,17 @@ class Columns:
 
     def octets_between(self, number: int, first: int, stop: int) -> bytes:
         """Some bytes of a column, ``octets(number)[first:stop]``."""
-        kind, place, count = self._at(number)
-        stop = min(stop, count)
-        if kind == EQUAL:
-            return bytes(max(stop - first, 0))
-        if kind != OCTETS:
-            raise ValueError(f"no column of bytes is of kind {kind}")
-        return self._data[place + first : place + stop]
+        try:
+            place = self._start + self._places[number]
+            kind = self._data[place]
+            if kind == OCTETS:
+                place += 1
+                return self._data[place + first : place + min(stop, self._counts[number])]
+            if kind != EQUAL:
+                raise ValueError(f"no column of bytes is of kind {kind}")
+        except NOT_WRITTEN_BY_US as exc:
+            raise impossible(exc) from exc
+        return bytes(max(min(stop, self._counts[number]) - first, 0))
 
     def booleans(self, number: int) -> NDArray[np.bool_]:
         """The truth values of a column."""
@@ -228,6 +239,15 @@ class Columns:
         if base:
             values += base
         return values
+
+
+def impossible(exc: Exception) -> IndexFileError:
+    """What is said of bytes that ``ColumnWriter`` didn't write."""
+    return IndexFileError(
+        "the index says of this video what can't be",
+        remedy="Build it anew with `reelseek index`",
+        detail=str(exc),
+    )
 
 
 def _wrapped(value: int) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import bisect
 import mmap
 import os
+import sys
 import zlib
 from collections.abc import Iterator
 from typing import Any
 
 from reelseek.errors import IndexFileError
+from reelseek.index._columns import NOT_WRITTEN_BY_US
 from reelseek.index._sidecar_format import (
     FACTS,
     FACTS_AT,
@@ -19,9 +21,18 @@ from reelseek.index._sidecar_format import (
     hash_of,
     read_record,
 )
-from reelseek.index._stored_columns import NOT_WRITTEN_BY_US
-from reelseek.index._video_record import RecordHead, VideoRecord, read_head, read_tables
+from reelseek.index._video_record import (
+    RecordHead,
+    SharedFacts,
+    VideoRecord,
+    read_facts,
+    read_head,
+    read_tables,
+)
 from reelseek.index._video_tables import VideoTables
+
+FILE_NAMES = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
+"""How file names are encoded."""
 
 
 class Sidecar:
@@ -47,7 +58,7 @@ class Sidecar:
         self.folder = folder
         self._beginning = folder + os.sep
         self._map, header = _mapped(path)
-        self._facts: tuple[int, bytes | None] = (0, None)
+        self._facts: tuple[int, SharedFacts | None] = (0, None)
         self._header = header
         directory = memoryview(self._map)[header.directory_at : header.num_bytes].cast("Q")
         self._hashes = directory[: header.num_videos]
@@ -73,22 +84,23 @@ class Sidecar:
         """
         if not path.startswith(self._beginning) or not self._is_whole():
             return None
-        relative = os.fsencode(path[len(self._beginning) :])
+        relative = path[len(self._beginning) :].encode(*FILE_NAMES)
         try:
             status = os.stat(path)
         except OSError:
             return None
         for position in self._positions_of(relative):
-            found = self._read(position)
-            if found is None:
+            payload = read_record(self._map, position, VIDEO)
+            if payload is None:
                 continue
-            head, record = found
-            if head.path != relative:
-                continue
-            if (head.num_bytes, head.mtime_ns) != (status.st_size, status.st_mtime_ns):
-                return None
             try:
-                return read_tables(record.body, head, record.facts)
+                head = read_head(payload, FACTS_AT.size)
+                if head.path != relative:
+                    continue
+                if (head.num_bytes, head.mtime_ns) != (status.st_size, status.st_mtime_ns):
+                    return None
+                facts = self._facts_at(FACTS_AT.unpack_from(payload)[0])
+                return None if facts is None else read_tables(payload, head, facts)
             except NOT_WRITTEN_BY_US:
                 return None
         return None
@@ -128,11 +140,12 @@ class Sidecar:
             first += 1
         return found
 
-    def _facts_at(self, position: int) -> bytes | None:
+    def _facts_at(self, position: int) -> SharedFacts | None:
         """The facts at a position; those read last are kept, as most videos share them."""
         kept_at, facts = self._facts
         if kept_at != position:
-            facts = read_record(self._map, position, FACTS)
+            written = read_record(self._map, position, FACTS)
+            facts = None if written is None else read_facts(written)
             self._facts = (position, facts)
         return facts
 
@@ -141,12 +154,10 @@ class Sidecar:
         payload = read_record(self._map, position, VIDEO)
         if payload is None or len(payload) < FACTS_AT.size:
             return None
-        facts = self._facts_at(FACTS_AT.unpack_from(payload)[0])
-        if facts is None:
-            return None
         body = payload[FACTS_AT.size :]
         try:
-            return read_head(body), VideoRecord(facts, body)
+            facts = self._facts_at(FACTS_AT.unpack_from(payload)[0])
+            return None if facts is None else (read_head(body), VideoRecord(facts.written, body))
         except NOT_WRITTEN_BY_US:
             return None
 

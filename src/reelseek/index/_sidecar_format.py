@@ -19,10 +19,10 @@ path compared, whenever it is read, so that damage means a file without an index
 from __future__ import annotations
 
 import hashlib
+import mmap
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import Protocol
 
 from reelseek.errors import IndexFileError
 
@@ -40,11 +40,7 @@ HASH_BYTES = 8
 _HEADER = struct.Struct("<8sIQQQI")
 
 
-class Bytes(Protocol):
-    """A bytes object or a memory map."""
-
-    def __len__(self) -> int: ...
-    def __getitem__(self, span: slice, /) -> bytes: ...
+Bytes = bytes | mmap.mmap
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +108,7 @@ def read_record(data: Bytes, position: int, kind: int) -> bytes | None:
     start = position + RECORD_HEAD.size
     if position < HEADER_BYTES or start > len(data):
         return None
-    length, crc, found = RECORD_HEAD.unpack(data[position:start])
+    length, crc, found = RECORD_HEAD.unpack_from(data, position)
     if found != kind or start + length > len(data):
         return None
     payload = data[start : start + length]

@@ -105,7 +105,7 @@ class SidecarWriter:
             if kind == FACTS:
                 self._facts[payload] = position
                 continue
-            head = read_head(payload[FACTS_AT.size :])
+            head = read_head(payload, FACTS_AT.size)
             self._positions[head.path] = position
             self.resumed[head.path] = head
         self._file.seek(end)

@@ -8,26 +8,33 @@ file whose packets lie one behind the other and show one frame each, it takes a 
 from __future__ import annotations
 
 import operator
-import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reelseek.errors import IndexFileError
-from reelseek.index._columns import Columns, ColumnWriter, Integers
+from reelseek.index._columns import (
+    NOT_WRITTEN_BY_US,
+    Columns,
+    ColumnWriter,
+    Integers,
+    impossible,
+)
 from reelseek.index._units import UnitFlag
 
-NOT_WRITTEN_BY_US = (struct.error, ValueError, KeyError, TypeError, IndexError, RecursionError)
-"""What bytes with a right sum and wrong content can raise."""
 STARTS = np.uint8(UnitFlag.STARTS_PACKET)
 
-Known = Mapping[str, NDArray[Any]]
-"""Columns by name."""
 Counts = tuple[int, int, int]
 """Numbers of frames, packets and units; 0 units where they aren't known."""
+
+
+class Known(Protocol):
+    """Columns by name."""
+
+    def __getitem__(self, name: str, /) -> NDArray[Any]: ...
 
 
 class Of(Enum):
@@ -112,7 +119,8 @@ def _packet_sizes(known: Known) -> Integers:
     if not _are_packets(known):
         first = (known["flags"] & STARTS).nonzero()[0]
         ends = ends[np.append(first[1:], len(ends)) - 1]
-    return ends - known["packet_offset"]
+    starts: Integers = known["packet_offset"]
+    return ends - starts
 
 
 def _own_entries(known: Known) -> Integers:
@@ -168,8 +176,8 @@ def write_columns(known: Known, counts: Counts) -> bytes:
     return writer.getvalue()
 
 
-class StoredColumns(dict[str, NDArray[Any]]):
-    """The columns of a record by name, each read at its first look-up, or value by value.
+class StoredColumns(Columns):
+    """The columns of a record by name, each read at its first look-up; or value by value.
 
     Threads: two that look up one column at once both read it, and find the same.
     """
@@ -180,70 +188,48 @@ class StoredColumns(dict[str, NDArray[Any]]):
         Raises:
             struct.error: The bytes are no such columns.
         """
-        super().__init__()
+        super().__init__(data, position, _counts_of_columns(counts))
         self.counts = counts
-        self._columns = Columns(data, position, _counts_of_columns(counts))
+        self._whole: dict[str, NDArray[Any]] = {}
 
-    def values_at(self, name: str, indices: Sequence[int]) -> list[int]:
-        """``self[name][indices]``, for a column that isn't predicted."""
-        try:
-            return self._columns.items(NUMBER_OF[name], indices)
-        except NOT_WRITTEN_BY_US as exc:
-            raise _impossible(exc) from exc
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        values = self._whole.get(name)
+        if values is None:
+            try:
+                values = self._read(NUMBER_OF[name])
+            except IndexFileError:
+                raise
+            except NOT_WRITTEN_BY_US as exc:
+                raise impossible(exc) from exc
+            self._whole[name] = values
+        return values
 
     def spans_of(self, frames: Sequence[int]) -> list[tuple[int, int]]:
         """``self["entry_of_frame"]`` and ``self["of_frame"]`` of these frames."""
         num_frames, _packets, num_units = self.counts
-        items = self._columns.items
         spans = []
-        try:
-            shown, entered = items(OF_FRAME, frames), items(ENTRY_OF_FRAME, frames)
-            for frame, above_predicted, entry in zip(frames, shown, entered, strict=True):
-                unit = above_predicted + frame * num_units // num_frames
-                spans.append((entry + unit, unit))
-                self._check_units(min(spans[-1]), max(spans[-1]))
-        except NOT_WRITTEN_BY_US as exc:
-            raise _impossible(exc) from exc
+        shown, entered = self.items(OF_FRAME, frames), self.items(ENTRY_OF_FRAME, frames)
+        for frame, above_predicted, above_unit in zip(frames, shown, entered, strict=True):
+            unit = above_predicted + frame * num_units // num_frames
+            entry = above_unit + unit
+            if not 0 <= unit < num_units or not 0 <= entry < num_units:
+                # A plan goes from one unit to another: with such numbers it would never end.
+                raise impossible(IndexError(f"units {entry} and {unit} of {num_units}"))
+            spans.append((entry, unit))
         return spans
 
-    def octets_between(self, name: str, first: int, stop: int) -> bytes:
-        """``self[name][first:stop]``."""
-        try:
-            return self._columns.octets_between(NUMBER_OF[name], first, stop)
-        except NOT_WRITTEN_BY_US as exc:
-            raise _impossible(exc) from exc
-
-    def __missing__(self, name: str) -> NDArray[Any]:
-        try:
-            values = self._whole(NUMBER_OF[name])
-        except NOT_WRITTEN_BY_US as exc:
-            raise _impossible(exc) from exc
-        self[name] = values
-        return values
-
-    def _whole(self, number: int) -> NDArray[Any]:
+    def _read(self, number: int) -> NDArray[Any]:
         column = LAYOUT[number]
         if column.is_octets:
-            return self._columns.octets(number)
+            return self.octets(number)
         if column.is_truth:
-            return self._columns.booleans(number)
-        values = self._columns.integers(number, _prediction(column, self, self.counts))
+            return self.booleans(number)
+        values = self.integers(number, _prediction(column, self, self.counts))
         if column.of is Of.FRAME_WITH_UNITS and len(values):
-            self._check_units(int(values.min()), int(values.max()))
+            least, most = int(values.min()), int(values.max())
+            if least < 0 or most >= self.counts[2]:
+                raise IndexError(f"units {least} to {most} of {self.counts[2]}")
         return values
-
-    def _check_units(self, least: int, most: int) -> None:
-        """A plan goes from one unit to another: with such numbers it would go on for ever."""
-        if least < 0 or most >= self.counts[2]:
-            raise ValueError(f"unit {least if least < 0 else most} of {self.counts[2]}")
-
-
-def _impossible(exc: Exception) -> IndexFileError:
-    return IndexFileError(
-        "the index says of this video what can't be",
-        remedy="Build it anew with `reelseek index`",
-        detail=str(exc),
-    )
 
 
 def _prediction(column: Column, known: Known, counts: Counts) -> Integers | None:

@@ -7,15 +7,18 @@ whole columns are read, whose values cost less each.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
 from reelseek.index._stored_columns import NUMBER_OF, StoredColumns
 from reelseek.index._table import FrameTable
 from reelseek.index._units import UnitTable
-from reelseek.types import StreamInfo
 
 Table = TypeVar("Table")
+IS_DAMAGED, OFFSET, SIZE, READS, WRITES, FLAGS = map(
+    NUMBER_OF.__getitem__, ("is_damaged", "offset", "size", "reads", "writes", "flags")
+)
 FEW_UNITS = 16
 """Units whose places are rather looked up one by one."""
 
@@ -23,7 +26,6 @@ FEW_UNITS = 16
 class LazyFrameTable(FrameTable):
     """A FrameTable that reads whole columns when they are first looked at."""
 
-    __slots__ = ("_columns",)
     _columns: StoredColumns
 
     def __new__(cls, *fields: Any, **named_fields: Any) -> FrameTable:  # type: ignore[misc]
@@ -43,24 +45,21 @@ class LazyFrameTable(FrameTable):
 class StoredFrameTable(LazyFrameTable):
     """A FrameTable that looks values up one by one, where it is asked for few."""
 
-    __slots__ = ()
-
     def for_many_reads(self) -> FrameTable:
         """The same table, where whole columns are looked up rather than single values."""
         return _made(LazyFrameTable, self._columns, _plain_fields(self))
 
-    def are_damaged(self, frames: Sequence[int]) -> list[bool]:
-        """``is_damaged[frames]``."""
-        return list(map(bool, self._columns.values_at("is_damaged", frames)))
+    def damaged_among(self, frames: Sequence[int]) -> list[int]:
+        """Those of these frames that are damaged."""
+        return list(itertools.compress(frames, self._columns.items(IS_DAMAGED, frames)))
 
     def _ticks_at(self, name: Literal["pts", "duration"], frames: Sequence[int]) -> list[int]:
-        return self._columns.values_at(name, frames)
+        return self._columns.items(NUMBER_OF[name], frames)
 
 
 class LazyUnitTable(UnitTable):
     """A UnitTable that reads whole columns when they are first looked at."""
 
-    __slots__ = ("_columns",)
     _columns: StoredColumns
 
     def __new__(cls, *fields: Any, **named_fields: Any) -> UnitTable:  # type: ignore[misc]
@@ -80,8 +79,6 @@ class LazyUnitTable(UnitTable):
 class StoredUnitTable(LazyUnitTable):
     """A UnitTable that looks values up one by one, where it is asked for few."""
 
-    __slots__ = ()
-
     def for_many_reads(self) -> UnitTable:
         """The same table, where whole columns are looked up rather than single values."""
         return _made(LazyUnitTable, self._columns, _plain_fields(self))
@@ -94,24 +91,22 @@ class StoredUnitTable(LazyUnitTable):
         """Where units' bytes are: the position of each in the file, and their number."""
         if len(units) > FEW_UNITS:
             return UnitTable.places_of(self, units)
-        values = self._columns.values_at
-        return list(zip(values("offset", units), values("size", units), strict=True))
+        items = self._columns.items
+        return list(zip(items(OFFSET, units), items(SIZE, units), strict=True))
 
     def slots_between(self, first: int, stop: int) -> tuple[Sequence[int], Sequence[int]]:
         """``reads[first:stop]`` and ``writes[first:stop]``."""
         some = self._columns.octets_between
-        return some("reads", first, stop), some("writes", first, stop)
+        return some(READS, first, stop), some(WRITES, first, stop)
 
     def flags_between(self, first: int, stop: int) -> Sequence[int]:
         """``flags[first:stop]``."""
-        return self._columns.octets_between("flags", first, stop)
+        return self._columns.octets_between(FLAGS, first, stop)
 
 
-def stored_frames(columns: StoredColumns, stream: StreamInfo, fields: dict[str, Any]) -> FrameTable:
-    """A frame table over a record's columns; ``fields`` are the others, without the stream."""
-    table = _made(StoredFrameTable, columns, fields)
-    object.__setattr__(table, "stream", stream)
-    return table
+def stored_frames(columns: StoredColumns, fields: dict[str, Any]) -> FrameTable:
+    """A frame table over a record's columns; ``fields`` are the others."""
+    return _made(StoredFrameTable, columns, fields)
 
 
 def stored_units(columns: StoredColumns, fields: dict[str, Any]) -> UnitTable:
@@ -120,10 +115,8 @@ def stored_units(columns: StoredColumns, fields: dict[str, Any]) -> UnitTable:
 
 
 def _made(cls: type[Table], columns: StoredColumns, fields: dict[str, Any]) -> Table:
-    table, put = object.__new__(cls), object.__setattr__  # the tables are frozen
-    put(table, "_columns", columns)
-    for name, value in fields.items():
-        put(table, name, value)
+    table = object.__new__(cls)
+    vars(table).update(fields, _columns=columns)  # the tables are frozen
     return table
 
 
@@ -141,6 +134,5 @@ def _column_of(table: Any, name: str) -> Any:
     """A field that isn't set yet, which is a column."""
     if name not in NUMBER_OF:
         raise AttributeError(f"{type(table).__name__!r} object has no attribute {name!r}")
-    column = table._columns[name]
-    object.__setattr__(table, name, column)
+    column = vars(table)[name] = table._columns[name]
     return column

@@ -24,7 +24,7 @@ NO_PTS = np.iinfo(np.int64).min
 """Stands for a timestamp that the file doesn't give."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FrameTable:
     """The frames of one video in display order, and where decoding has to start for each.
 
@@ -101,13 +101,13 @@ class FrameTable:
         if len(frames) > FEW_FRAMES:
             chosen = np.asarray(frames, np.int64)
             return self.pts_seconds(chosen), self.duration_seconds(chosen)
-        above, below = self.stream.time_base.numerator, self.stream.time_base.denominator
+        above, below = self.stream.time_base.as_integer_ratio()
         durations = [float(ticks) * above / below for ticks in self._ticks_at("duration", frames)]
         return np.array(self.seconds_at(frames), np.float64), np.array(durations, np.float64)
 
     def seconds_at(self, frames: Sequence[int]) -> list[float]:
         """``pts_seconds`` of a few frames."""
-        above, below = self.stream.time_base.numerator, self.stream.time_base.denominator
+        above, below = self.stream.time_base.as_integer_ratio()
         return [
             math.nan if pts == NO_PTS else float(pts) * above / below
             for pts in self._ticks_at("pts", frames)
@@ -119,9 +119,10 @@ class FrameTable:
             return math.nan
         return float(Fraction(int(self.pts[-1] + self.duration[-1])) * self.stream.time_base)
 
-    def are_damaged(self, frames: Sequence[int]) -> list[bool]:
-        """``is_damaged[frames]``."""
-        return [self.is_damaged.item(frame) for frame in frames]
+    def damaged_among(self, frames: Sequence[int]) -> list[int]:
+        """Those of these frames that are damaged."""
+        is_damaged = self.is_damaged.item
+        return [frame for frame in frames if is_damaged(frame)]
 
     def for_many_reads(self) -> FrameTable:
         """The same table, where whole columns are looked up rather than single values."""

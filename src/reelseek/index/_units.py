@@ -43,7 +43,7 @@ class Pruning(Enum):
     """Everything else."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class UnitTable:
     """The units of one stream in decoding order."""
 

@@ -9,7 +9,6 @@ and flags and the frames' units and entries take up room.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import struct
 from dataclasses import dataclass
@@ -33,9 +32,8 @@ MOST_UNITS = 1 << 23
 MOST_FACTS = 512
 """Documents of shared facts that a process keeps parsed."""
 
-MOST_STREAMS = 64
-"""What videos with the same facts say of their streams that is kept, until there is more: they
-differ in lengths only."""
+MOST_SEEN = 64
+"""What videos with the same facts differ in, lengths mostly, that is kept until there is more."""
 
 TRUTHS = tuple(field.name for field in dataclasses.fields(FrameTable) if field.type == "bool")
 """The fields of FrameTable that are one truth value, from the lowest bit of the flags on."""
@@ -77,7 +75,7 @@ class RecordHead(NamedTuple):
     num_frames_from_header: int
     """-1 where the header doesn't list them."""
     columns_at: int
-    """Where the columns begin."""
+    """Where the columns begin in the bytes that it was read from."""
 
 
 def write_record(path: bytes, num_bytes: int, mtime_ns: int, tables: VideoTables) -> VideoRecord:
@@ -111,54 +109,81 @@ def write_record(path: bytes, num_bytes: int, mtime_ns: int, tables: VideoTables
     return VideoRecord(_facts(*_common(tables)), head + path + columns)
 
 
-def read_head(body: bytes) -> RecordHead:
-    """The beginning of a record's body.
+def read_head(data: bytes, start: int = 0) -> RecordHead:
+    """The beginning of a record's body, which is in ``data`` from ``start`` on.
 
     Raises:
         struct.error, ValueError: It isn't whole.
     """
     size, mtime_ns, frames, packets, units, flags, above, below, listed, length = HEAD.unpack_from(
-        body
+        data, start
     )
-    path = body[HEAD.size : HEAD.size + length]
+    path_at = start + HEAD.size
+    columns_at = path_at + length
+    path = data[path_at:columns_at]
     # A packet, a unit and a frame have at least one byte each in the file.
     if len(path) != length or max(packets, units, frames) > min(size, MOST_UNITS):
         raise ValueError("counts or lengths beyond the file's")
     counts, average_fps = (frames, packets, units), (above, below)
-    columns_at = HEAD.size + length
     return RecordHead(path, size, mtime_ns, counts, flags, average_fps, listed, columns_at)
 
 
-def read_tables(body: bytes, head: RecordHead, facts: bytes) -> VideoTables:
+def read_tables(data: bytes, head: RecordHead, facts: SharedFacts) -> VideoTables:
     """The tables of a record, whose columns are read when they are looked at.
+
+    Args:
+        data: Bytes that end with the record's body.
+        head: The beginning of the body, read from them.
+        facts: What ``read_facts`` made of the record's.
 
     Raises:
         struct.error, ValueError, KeyError, TypeError, IndexError: The bytes are none that
             ``write_record`` made.
     """
-    about = _parsed(facts)
-    columns = StoredColumns(body, head.columns_at, head.counts)
-    frames = stored_frames(columns, _stream_of(about, head), _frame_fields(about, head.flags))
+    columns = StoredColumns(data, head.columns_at, head.counts)
+    frames = stored_frames(columns, facts.frame_fields(head))
     if not head.counts[2]:
-        return VideoTables(frames, about.why_no_units)
-    return VideoTables(frames, stored_units(columns, about.of_units))
+        return VideoTables(frames, facts.why_no_units)
+    return VideoTables(frames, stored_units(columns, facts.of_units))
 
 
 @dataclass(frozen=True, slots=True)
-class _Facts:
+class SharedFacts:
     """What videos have in common, parsed."""
 
+    written: bytes
+    """The JSON."""
     stream: dict[str, Any]
     """Fields of StreamInfo."""
-    streams: dict[tuple[int, int, int], StreamInfo]
-    """The whole of it of videos seen so far, by their average fps and number of frames."""
     of_frames: dict[str, Any]
     """Fields of FrameTable."""
-    frame_fields: dict[int, dict[str, Any]]
-    """The same with the truth values of videos seen so far, by their flags."""
     of_units: dict[str, Any]
     """Fields of UnitTable."""
     why_no_units: str
+    """Why such a video can't be read by units; empty where it can."""
+    seen: dict[tuple[int, tuple[int, int], int], dict[str, Any]]
+    """All fields of FrameTable that are no columns, of videos seen so far."""
+
+    def frame_fields(self, head: RecordHead) -> dict[str, Any]:
+        """All fields of a video's FrameTable that are no columns; not to be written to."""
+        key = head.flags, head.average_fps, head.num_frames_from_header
+        fields = self.seen.get(key)
+        if fields is None:
+            if len(self.seen) >= MOST_SEEN:
+                self.seen.clear()
+            truths = {name: bool(head.flags >> bit & 1) for bit, name in enumerate(TRUTHS)}
+            fields = {"stream": self._stream(head), **self.of_frames, **truths}
+            self.seen[key] = fields
+        return fields
+
+    def _stream(self, head: RecordHead) -> StreamInfo:
+        above, below = head.average_fps
+        listed = head.num_frames_from_header
+        return StreamInfo(
+            **self.stream,
+            average_fps=Fraction(above, below) if below else None,
+            num_frames_from_header=None if listed < 0 else listed,
+        )
 
 
 def _common(tables: VideoTables) -> tuple[StreamInfo, bytes, tuple[str, ...], _UnitFacts | str]:
@@ -210,19 +235,23 @@ def _facts(
 
 
 @kept_where_small(MOST_FACTS)
-def _parsed(facts: bytes) -> _Facts:
-    about = json.loads(facts)
+def read_facts(written: bytes) -> SharedFacts:
+    """What ``write_record`` wrote of a video's facts.
+
+    Raises:
+        ValueError, KeyError, TypeError: The bytes are none that it made.
+    """
+    about = json.loads(written)
     units = about.get("units") or {}
     stream = {name: about[name] for name in ("container", "codec", "pixel_format", "color_matrix")}
     stream["width"], stream["height"] = about["size"]
     stream["orientation"] = Orientation(*about["orientation"])
     stream["time_base"] = Fraction(*about["time_base"])
     configuration = bytes.fromhex(about["configuration"])
-    return _Facts(
+    return SharedFacts(
+        written=written,
         stream=stream,
-        streams={},
         of_frames={"configuration": configuration, "notes": tuple(about["notes"])},
-        frame_fields={},
         of_units={
             "pruning": Pruning[units.get("pruning", "NONE")],
             "pruning_reason": units.get("reason", ""),
@@ -230,19 +259,12 @@ def _parsed(facts: bytes) -> _Facts:
             "configuration": bytes.fromhex(units.get("configuration", about["configuration"])),
         },
         why_no_units=about.get("why_no_units") or "",
+        seen={},
     )
 
 
 def _flags(frames: FrameTable) -> int:
     return sum(getattr(frames, name) << bit for bit, name in enumerate(TRUTHS))
-
-
-def _frame_fields(about: _Facts, flags: int) -> dict[str, Any]:
-    """The fields of a FrameTable with these truth values."""
-    if flags not in about.frame_fields:
-        truths = {name: bool(flags >> bit & 1) for bit, name in enumerate(TRUTHS)}
-        about.frame_fields[flags] = {**about.of_frames, **truths}
-    return about.frame_fields[flags]
 
 
 def _columns_of(tables: VideoTables) -> dict[str, Any]:
@@ -251,23 +273,3 @@ def _columns_of(tables: VideoTables) -> dict[str, Any]:
     if isinstance(tables.units, UnitTable):
         columns.update({name: getattr(tables.units, name) for name in UNIT_COLUMNS})
     return columns
-
-
-_fraction = functools.lru_cache(Fraction)
-"""Most videos of a dataset have one frame rate, and making a fraction takes its time."""
-
-
-def _stream_of(about: _Facts, head: RecordHead) -> StreamInfo:
-    above, below = head.average_fps
-    listed = head.num_frames_from_header
-    stream = about.streams.get((above, below, listed))
-    if stream is None:
-        stream = StreamInfo(
-            **about.stream,
-            average_fps=_fraction(above, below) if below else None,
-            num_frames_from_header=None if listed < 0 else listed,
-        )
-        if len(about.streams) >= MOST_STREAMS:
-            about.streams.clear()
-        about.streams[above, below, listed] = stream
-    return stream

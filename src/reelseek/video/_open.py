@@ -17,6 +17,7 @@ from reelseek.video.backends import (
     ON_GPU,
     OpenRequest,
     backend_names,
+    is_backend,
     load_backend,
 )
 
@@ -101,7 +102,7 @@ def _pinned(backend: str, device: str) -> tuple[str, str]:
     origin = "asked for"
     if backend == "auto" and os.environ.get(PIN):
         backend, origin = os.environ[PIN], f"set by {PIN}"
-    if backend != "auto" and backend not in backend_names():
+    if backend != "auto" and not is_backend(backend):
         raise UnknownBackendError(
             f"no backend {backend!r} ({origin})",
             remedy=f"Choose one of: auto, {', '.join(backend_names())}",

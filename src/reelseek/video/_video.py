@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import operator
 import os
@@ -198,7 +197,7 @@ class Video:
 
         It keeps a decoder for itself, with its place, where readers share some otherwise.
         """
-        request = dataclasses.replace(self._request, keeps_decoder=True)
+        request = self._request._replace(keeps_decoder=True)
         return Video(self.path, self.table, Choice(self._backend, self._reason, request, None))
 
     def close(self) -> None:
@@ -256,14 +255,18 @@ class Video:
 
     def _checked_all(self, indices: Sequence[int] | NDArray[np.integer[Any]]) -> list[int]:
         """Frame numbers in ``range(len(self))``, of frames that can be read."""
-        frames = [self._checked(index) for index in indices]
-        damaged = self.table.are_damaged(frames)
-        if any(damaged):
+        count = len(self.table)
+        frames = [
+            index if type(index) is int and 0 <= index < count else self._checked(index)
+            for index in indices
+        ]
+        damaged = self.table.damaged_among(frames)
+        if damaged:
             raise CorruptVideoError(
                 "the bytes on the way to this frame are damaged, or the file's index is",
                 remedy="Copy the file again from its source, or leave the episode out",
                 path=self.path,
-                frame=frames[damaged.index(True)],
+                frame=damaged[0],
             )
         return frames
 

@@ -5,6 +5,7 @@ from reelseek.video.backends._registry import (
     AUTO_ORDER,
     ON_GPU,
     backend_names,
+    is_backend,
     load_backend,
 )
 
@@ -16,6 +17,7 @@ __all__ = [
     "OpenRequest",
     "Targets",
     "backend_names",
+    "is_backend",
     "load_backend",
     "visits",
 ]

@@ -15,6 +15,9 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from reelseek.bitstream._nal import PARAMETER_SETS, parameter_sets_of
+
+TEMPORAL_DELIMITER = b"\x12\x00"
 DECODER_NAMES = {"av1": "libdav1d"}
 """Codecs whose decoder isn't named like the codec."""
 
@@ -51,6 +54,7 @@ class CodecState:
         """The units whose picture the decoder had to invent in parts."""
         self.holds_back = codec not in PUTS_OUT_AT_ONCE
         """True where a picture may come out later than its unit goes in."""
+        self._after_reset, self._later = heads(codec, configuration)
 
     def _opened(self, codec: str, configuration: bytes) -> Any:
         import av
@@ -75,7 +79,7 @@ class CodecState:
 
     def feed(self, unit: int, data: bytes) -> Sequence[Any]:
         """Decode one unit; the pictures that come out have their units' numbers as pts."""
-        packet = self._packet(data)
+        packet = self._packet((self._after_reset if self.place < 0 else self._later) + data)
         packet.pts = unit
         self.fed.add(unit)
         self.place = unit
@@ -98,6 +102,19 @@ class CodecState:
         pictures: Sequence[Any] = self._decode(None)
         self.pending = set()
         return pictures
+
+
+def heads(codec: str, configuration: bytes) -> tuple[bytes, bytes]:
+    """What goes before the bytes of the first unit after a reset, and before those of others.
+
+    A reset leaves the parameter sets in force that came last, perhaps with another file of the
+    same configuration: the configuration's own go before the first unit after it.
+    """
+    if codec == "av1" and configuration:
+        return TEMPORAL_DELIMITER + configuration, TEMPORAL_DELIMITER
+    if codec in PARAMETER_SETS:
+        return parameter_sets_of(codec, configuration), b""
+    return b"", b""
 
 
 class _Kept(threading.local):

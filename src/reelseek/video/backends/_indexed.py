@@ -7,19 +7,10 @@ It needs a file whose units are known: where each is, and what it refers to. A r
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from reelseek._small_cache import kept_where_small
-from reelseek.bitstream._nal import PARAMETER_SETS, parameter_sets_of
-from reelseek.errors import (
-    CorruptVideoError,
-    DeviceUnavailableError,
-    UnsupportedVideoError,
-    VideoError,
-    VideoNotFoundError,
-)
+from reelseek.errors import DeviceUnavailableError, UnsupportedVideoError, VideoError
 from reelseek.index import FrameTable
 from reelseek.index._plan import Run, plan_frames
 from reelseek.index._table import MANY_READS
@@ -29,9 +20,9 @@ from reelseek.video.backends._contexts import CodecState, borrow, drop, is_ffmpe
 from reelseek.video.backends._faults import invented, passed, unreadable
 from reelseek.video.backends._protocol import OpenRequest, Targets
 from reelseek.video.backends._rgb import RgbWriter
+from reelseek.video.backends._unit_reader import UnitReader
 
 NAME = "indexed"
-TEMPORAL_DELIMITER = b"\x12\x00"
 FEW_UNITS = 8
 """To keep its place, a decoder that reorders is fed on by about as many units: fewer than these are
 rather decoded again."""
@@ -40,11 +31,6 @@ FED_ON_UNITS = 4
 MOST_HELD_BACK = 40
 """Units after which a picture that hasn't come out doesn't come: decoders hold back 16, or as many
 as there are threads."""
-KEPT_HEADS = 64
-"""Configurations for which it is kept what goes before their units."""
-Heads = tuple[bytes, bytes, bytes]
-GAP_BYTES = 64 * 1024
-"""Bytes between two units that are rather read along than skipped by another call."""
 
 
 def version() -> str:
@@ -84,12 +70,10 @@ class IndexedDecoder:
         self._request = request
         self._table: FrameTable = request.table
         self._units = units
-        self._heads = _heads(units.pruning is Pruning.SLOTS, units.codec, units.configuration)
+        self._reader = UnitReader(request.path, NAME)
         self._token = object()
         self._writer = RgbWriter(request, NAME)
         self._own_state: CodecState | None = None
-        self._descriptor = -1
-        self._file_bytes = 0
         self._num_reads = 0
         self._last_frame = -2
         self._last_entry = self._last_unit = -1
@@ -147,9 +131,7 @@ class IndexedDecoder:
         """Close the file."""
         release(self._token)
         self._own_state = None
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
+        self._reader.close()
 
     def _decode(
         self, run: Run, places: dict[int, list[int]], out: Targets, *, feeds_on: bool
@@ -211,7 +193,7 @@ class IndexedDecoder:
     ) -> None:
         """By a decoder that puts out each unit's picture when it is fed the unit."""
         targets = run.targets
-        for unit, data in self._data(self._units_to_feed(run, state), after_reset=state.place < 0):
+        for unit, data in self._data(self._units_to_feed(run, state)):
             pictures = state.feed(unit, data)
             if any(picture.is_corrupt for picture in pictures):
                 raise invented(self._request.path, min(targets.values()), NAME)
@@ -250,7 +232,7 @@ class IndexedDecoder:
         """
         early, state.early = state.early, []
         yield from early
-        for unit, data in self._data(units, after_reset=state.place < 0):
+        for unit, data in self._data(units):
             yield from state.feed(unit, data)
         if feeds_on:
             end = min(len(self._units), state.place + 1 + MOST_HELD_BACK)
@@ -267,80 +249,6 @@ class IndexedDecoder:
                 state.holder = None  # another file may have it
             yield from pictures
 
-    def _data(
-        self, units: Sequence[int], *, after_reset: bool = False
-    ) -> Iterator[tuple[int, bytes]]:
-        """Each unit's bytes, as the decoder takes them; neighbours are read in one call."""
-        reset_head, head, later = self._heads
-        if after_reset:
-            head = reset_head
-        places = self._units.places_of(units)
-        first = 0
-        while first < len(units):
-            start, size = places[first]
-            end = start + size
-            after = first + 1
-            while after < len(units) and 0 <= places[after][0] - end <= GAP_BYTES:
-                end = sum(places[after])
-                after += 1
-            block = self._read_bytes(start, end - start)
-            for number in range(first, after):
-                offset, size = places[number]
-                yield units[number], head + block[offset - start : offset - start + size]
-                head = later
-            first = after
-
-    def _read_bytes(self, offset: int, size: int) -> bytes:
-        if self._descriptor < 0:
-            self._descriptor = self._opened()
-        end, most = offset + size, self._file_bytes
-        if offset < 0 or size <= 0 or end > most:  # no size from an index is trusted
-            raise self._cut_short(offset, end - most)
-        try:
-            data = os.pread(self._descriptor, size, offset)
-        except OSError as exc:
-            raise self._gone(exc) from exc
-        if len(data) != size:
-            raise self._cut_short(offset, size - len(data))
-        return data
-
-    def _cut_short(self, offset: int, missing: int) -> CorruptVideoError:
-        return CorruptVideoError(
-            f"the file ends {missing} bytes before the data of this frame",
-            remedy="Copy it again from its source, compare the sizes, and index it anew",
-            path=self._request.path,
-            byte_offset=offset,
-            backend=NAME,
-        )
-
-    def _opened(self) -> int:
-        try:
-            descriptor = os.open(self._request.path, os.O_RDONLY | os.O_CLOEXEC)
-            self._file_bytes = os.fstat(descriptor).st_size
-        except OSError as exc:
-            raise self._gone(exc) from exc
-        return descriptor
-
-    def _gone(self, exc: OSError) -> VideoNotFoundError:
-        return VideoNotFoundError(
-            "the file is gone since it was indexed, or can't be read any more",
-            remedy="Check that the disk or NAS is still mounted",
-            path=self._request.path,
-            backend=NAME,
-            detail=exc.strerror or "",
-        )
-
-
-@kept_where_small(KEPT_HEADS)
-def _heads(is_obus: bool, codec: str, configuration: bytes) -> Heads:
-    """What goes before a unit's bytes: after a reset, as the first of some, and else.
-
-    A reset leaves the parameter sets in force that came last, perhaps with another file of the
-    same configuration: the configuration's own go before the first unit after it.
-    """
-    if is_obus:
-        first = TEMPORAL_DELIMITER + configuration
-        return first, first, TEMPORAL_DELIMITER
-    if codec in PARAMETER_SETS:
-        return parameter_sets_of(codec, configuration), b"", b""
-    return b"", b"", b""
+    def _data(self, units: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        """Each unit with its bytes."""
+        return zip(units, self._reader.read(self._units.places_of(units)), strict=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from reelseek.errors import DecodeError
 from reelseek.index import FrameTable
@@ -12,8 +11,7 @@ from reelseek.index._units import UnitTable
 from reelseek.types import Pixels
 
 
-@dataclass(frozen=True, slots=True)
-class OpenRequest:
+class OpenRequest(NamedTuple):
     """What a backend is asked to open."""
 
     path: str

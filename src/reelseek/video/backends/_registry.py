@@ -37,6 +37,11 @@ def backend_names() -> tuple[str, ...]:
     return tuple(_BACKENDS)
 
 
+def is_backend(name: str) -> bool:
+    """True where there is a backend of this name, installed or not."""
+    return name in _BACKENDS
+
+
 def install_hint(name: str) -> str:
     """The command that installs a backend."""
     return _BACKENDS[name].install
