@@ -143,36 +143,48 @@ def borrow(codec: str, configuration: bytes, holder: object, *, keeps_place: boo
         keeps_place: True where the holder is likely to go on from where it stops. Then others of
             the thread take another context, as long as there aren't too many.
     """
+    states = _own_states()
+    if not states or states[-1].holder is not holder:
+        state = _chosen(states, (codec, configuration), holder)
+        if state in states:
+            states.remove(state)
+        states.append(state)
+        del states[:-KEPT_PER_THREAD]
+    states[-1].keeps_place = keeps_place
+    return states[-1]
+
+
+def _own_states() -> list[CodecState]:
+    """The contexts of this thread, in this process."""
     if _kept.pid != os.getpid():
         _kept.forget()
-    key = (codec, configuration)
-    same = [state for state in _kept.states if state.key == key]
-    state = next((state for state in same if state.holder is holder), None)
-    if state is None:
-        free = [state for state in same if state.holder is None or not state.keeps_place]
-        if free:
-            state = free[-1]
-        elif len(same) < KEPT_PER_CONFIGURATION:
-            state = CodecState(codec, configuration)
-        else:
-            state = same[0]
-    state.keeps_place = keeps_place
-    if not _kept.states or _kept.states[-1] is not state:
-        _kept.states = [other for other in _kept.states if other is not state]
-        _kept.states = [*_kept.states[1 - KEPT_PER_THREAD :], state]
-    return state
+    return _kept.states
+
+
+def _chosen(states: Sequence[CodecState], key: tuple[str, bytes], holder: object) -> CodecState:
+    """The context to lend: the holder's, else one that nobody goes on with, else another."""
+    same = [state for state in states if state.key == key]
+    for state in same:
+        if state.holder is holder:
+            return state
+    for state in reversed(same):
+        if state.holder is None or not state.keeps_place:
+            return state
+    return CodecState(*key) if len(same) < KEPT_PER_CONFIGURATION else same[0]
 
 
 def release(holder: object) -> None:
     """Forget what this thread's contexts keep for a holder that reads no more."""
-    for state in _kept.states:
+    for state in _own_states():
         if state.holder is holder:
             state.holder, state.early, state.keeps_place = None, [], False
 
 
 def drop(state: CodecState) -> None:
     """Forget a context that failed."""
-    _kept.states = [other for other in _kept.states if other is not state]
+    states = _own_states()
+    if state in states:
+        states.remove(state)
 
 
 def is_ffmpeg_error(exc: BaseException) -> bool:

@@ -70,6 +70,8 @@ class IndexedDecoder:
         self._request = request
         self._table: FrameTable = request.table
         self._units = units
+        self._is_pruned = units.pruning is Pruning.SLOTS
+        self._places: dict[int, tuple[int, int]] = {}
         self._reader = UnitReader(request.path, NAME)
         self._token = object()
         self._writer = RgbWriter(request, NAME)
@@ -91,8 +93,12 @@ class IndexedDecoder:
         self._is_going_on = self._goes_on(min(places), runs[0])
         self._last_frame = max(places)
         self._last_entry, self._last_unit = runs[-1].units[0], runs[-1].units[-1]
+        self._places = {}
+        if len(runs) > 1 and not self._is_going_on:  # all of them are read: one look-up for all
+            units = [unit for run in runs for unit in run.units]
+            self._places = dict(zip(units, self._units.places_of(units), strict=True))
         # Where units are left out, those behind the last one may lack their references.
-        may_feed_on = self._is_going_on and self._units.pruning is not Pruning.SLOTS
+        may_feed_on = self._is_going_on and not self._is_pruned
         for run, following in itertools.zip_longest(runs, runs[1:]):
             is_near = following is None or following.units[0] <= run.units[-1] + FEW_UNITS
             try:
@@ -124,7 +130,7 @@ class IndexedDecoder:
         if self._request.keeps_decoder:
             self._own_state = self._own_state or CodecState(codec, configuration)
             return self._own_state
-        keeps_place = self._is_going_on or self._units.pruning is not Pruning.SLOTS
+        keeps_place = self._is_going_on or not self._is_pruned
         return borrow(codec, configuration, self._token, keeps_place=keeps_place)
 
     def close(self) -> None:
@@ -195,8 +201,9 @@ class IndexedDecoder:
         targets = run.targets
         for unit, data in self._data(self._units_to_feed(run, state)):
             pictures = state.feed(unit, data)
-            if any(picture.is_corrupt for picture in pictures):
-                raise invented(self._request.path, min(targets.values()), NAME)
+            for picture in pictures:
+                if picture.is_corrupt:
+                    raise invented(self._request.path, min(targets.values()), NAME)
             if unit in targets:
                 frame = targets[unit]
                 if len(pictures) != 1 or pictures[0].pts != unit:
@@ -251,4 +258,6 @@ class IndexedDecoder:
 
     def _data(self, units: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """Each unit with its bytes."""
-        return zip(units, self._reader.read(self._units.places_of(units)), strict=True)
+        known = self._places
+        places = [known[unit] for unit in units] if known else self._units.places_of(units)
+        return zip(units, self._reader.read(places), strict=True)
