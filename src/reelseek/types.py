@@ -69,7 +69,7 @@ class Frame:
         return f"Frame(index={self.index}, shape={shape}, pts_seconds={self.pts_seconds:.6f})"
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class FrameBatch:
     """Several frames of one video, in the order in which they were asked for."""
 

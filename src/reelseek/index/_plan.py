@@ -52,6 +52,8 @@ def _by_slots(table: UnitTable, entry: int, targets: Mapping[int, int]) -> list[
     unit that writes one of them is needed; then the slots that it reads are wanted instead.
     """
     last = max(targets)
+    if last == entry:
+        return [entry]
     reads, writes = table.slots_between(entry, last + 1)
     needed: list[int] = []
     wanted = 0

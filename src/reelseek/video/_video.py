@@ -23,6 +23,7 @@ from reelseek.errors import (
 from reelseek.index import FrameTable
 from reelseek.index._table import MANY_READS
 from reelseek.types import Frame, FrameBatch, Pixels, VideoInfo
+from reelseek.video._read_batch import read_batch
 from reelseek.video.backends import Decoder, OpenRequest, Targets, load_backend
 
 _inherited: list[Decoder] = []
@@ -111,12 +112,12 @@ class Video:
             DecodeError: The decoder gave another frame.
         """
         if out is not None:
-            return self._batch(self.read_into(indices, out), out)
+            return read_batch(out, self.read_into(indices, out), self.table)
         frames = self._checked_all(indices)
         pixels = self._allocate(len(frames))
         with self._lock:
             self._read(frames, pixels)
-        return self._batch(frames, pixels)
+        return read_batch(pixels, frames, self.table)
 
     def read_into(
         self, indices: Sequence[int] | NDArray[np.integer[Any]], targets: Targets
@@ -354,15 +355,6 @@ class Video:
             _inherited.append(decoder)
         else:
             decoder.close()
-
-    def _batch(self, frames: list[int], pixels: Pixels) -> FrameBatch:
-        pts_seconds, duration_seconds = self.table.times_at(frames)
-        return FrameBatch(
-            pixels=pixels,
-            indices=np.array(frames, np.int64),
-            pts_seconds=pts_seconds,
-            duration_seconds=duration_seconds,
-        )
 
 
 def _reopened(open_video: Any, path: str, options: dict[str, Any]) -> Video:

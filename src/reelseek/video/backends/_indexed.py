@@ -97,17 +97,20 @@ class IndexedDecoder:
         if len(runs) > 1 and not self._is_going_on:  # all of them are read: one look-up for all
             units = [unit for run in runs for unit in run.units]
             self._places = dict(zip(units, self._units.places_of(units), strict=True))
-        # Where units are left out, those behind the last one may lack their references.
-        may_feed_on = self._is_going_on and not self._is_pruned
+        state = self._borrowed(runs[0])
+        if not self._is_going_on:
+            for run in runs:
+                self._decode(run, state, places, out)
+            return
         for run, following in itertools.zip_longest(runs, runs[1:]):
+            # Where units are left out, those behind the last one may lack their references.
             is_near = following is None or following.units[0] <= run.units[-1] + FEW_UNITS
             try:
-                self._decode(run, places, out, feeds_on=may_feed_on and is_near)
+                self._decode(run, state, places, out, feeds_on=is_near and not self._is_pruned)
             except VideoError:
-                if not self._is_going_on:
-                    raise
                 # What is at fault may lie further on, or before: as if this were read alone.
-                self._decode(run, places, out, feeds_on=False)
+                state = self._borrowed(run)
+                self._decode(run, state, places, out)
 
     def _goes_on(self, first: int, run: Run) -> bool:
         """True where the file seems to be read in order, so that the decoder keeps its place.
@@ -124,14 +127,19 @@ class IndexedDecoder:
             return run.units[0] <= self._last_unit + FEW_UNITS
         return run.units[0] == self._last_entry and len(run.units) > FEW_UNITS
 
-    def _borrowed(self) -> CodecState:
+    def _borrowed(self, run: Run) -> CodecState:
         """The codec context to use: one of the thread's, or the reader's own."""
         codec, configuration = self._units.codec, self._units.configuration
-        if self._request.keeps_decoder:
-            self._own_state = self._own_state or CodecState(codec, configuration)
-            return self._own_state
-        keeps_place = self._is_going_on or not self._is_pruned
-        return borrow(codec, configuration, self._token, keeps_place=keeps_place)
+        try:
+            if self._request.keeps_decoder:
+                self._own_state = self._own_state or CodecState(codec, configuration)
+                return self._own_state
+            keeps_place = self._is_going_on or not self._is_pruned
+            return borrow(codec, configuration, self._token, keeps_place=keeps_place)
+        except Exception as exc:
+            if is_ffmpeg_error(exc):
+                raise unreadable(self._request.path, run.frames[0], NAME, str(exc)) from exc
+            raise
 
     def close(self) -> None:
         """Close the file."""
@@ -140,28 +148,32 @@ class IndexedDecoder:
         self._reader.close()
 
     def _decode(
-        self, run: Run, places: dict[int, list[int]], out: Targets, *, feeds_on: bool
+        self,
+        run: Run,
+        state: CodecState,
+        places: dict[int, list[int]],
+        out: Targets,
+        *,
+        feeds_on: bool = False,
     ) -> None:
         """Feed a run's units, and write the frames that it is for.
 
         Args:
             run: What is fed.
+            state: To what; no longer to be used after an error.
             places: Where in ``out`` each frame goes.
             out: The caller's memory.
             feeds_on: True to feed what follows, rather than drain the decoder, for pictures that
                 it holds back.
         """
-        state = None
         try:
-            state = self._borrowed()
             if state.holds_back:
                 self._decode_delayed(run, state, places, out, feeds_on=feeds_on)
             else:
                 self._decode_at_once(run, state, places, out)
         except BaseException as exc:
             self._own_state = None
-            if state is not None:
-                drop(state)
+            drop(state)
             if is_ffmpeg_error(exc):
                 raise unreadable(self._request.path, run.frames[0], NAME, str(exc)) from exc
             raise

@@ -66,6 +66,7 @@ class RgbWriter:
         stream = request.table.stream
         self._format = (stream.width, stream.height, stream.pixel_format, stream.color_matrix)
         self._orientation = stream.orientation
+        self._is_turned = not stream.orientation.is_identity
         self._scaling = _scaling()
 
     def write(self, frame: int, picture: Any, out: Pixels) -> None:
@@ -84,7 +85,7 @@ class RgbWriter:
         # Rows may be padded: a view of (H, W, 3) over the plane's memory.
         shape, strides = (rgb.height, rgb.width, 3), (plane.line_size, 3, 1)
         pixels: NDArray[np.uint8] = np.ndarray(shape, np.uint8, plane, 0, strides)
-        upright = self._orientation.apply(pixels)
+        upright = self._orientation.apply(pixels) if self._is_turned else pixels
         if upright.shape != out.shape:
             check_size(self._request, self._backend, frame, upright.shape)
         out[...] = upright
