@@ -9,7 +9,7 @@ records as they come and leave a valid beginning wherever it is killed.
 
     header      64 bytes, see Header; its own checksum
     records     one behind the other, each with length, CRC-32 and kind: facts, or one video
-    directory   V uint64 hashes of paths, sorted; V uint64 positions of the videos' records
+    directory   V uint64 CRC-32s of paths, sorted; V uint64 positions of the videos' records
 
 A video's record begins with where its facts are (``FACTS_AT``); see ``_video_record.py`` for the
 rest. Nothing is trusted: lengths are bounded by the file, and a record's sum is checked, and its
@@ -18,7 +18,6 @@ path compared, whenever it is read, so that damage means a file without an index
 
 from __future__ import annotations
 
-import hashlib
 import mmap
 import struct
 import zlib
@@ -27,7 +26,7 @@ from dataclasses import dataclass
 from reelseek.errors import IndexFileError
 
 MAGIC = b"reelseek"
-VERSION = 3
+VERSION = 4
 """To be raised with every change of the layout, or of what index_video or build_units find."""
 HEADER_BYTES = 64
 RECORD_HEAD = struct.Struct("<IIB")
@@ -36,7 +35,6 @@ FACTS, VIDEO = 1, 2
 _CRC_OF_KIND = {kind: zlib.crc32(bytes([kind])) for kind in (FACTS, VIDEO)}
 FACTS_AT = struct.Struct("<Q")
 """The position of the record of a video's facts."""
-HASH_BYTES = 8
 _HEADER = struct.Struct("<8sIQQQI")
 
 
@@ -94,8 +92,8 @@ def _unusable(what: str, path: str) -> IndexFileError:
 
 
 def hash_of(relative: bytes) -> int:
-    """What the directory is sorted by."""
-    return int.from_bytes(hashlib.blake2b(relative, digest_size=HASH_BYTES).digest(), "little")
+    """What the directory is sorted by: it need not be unique, as the records hold the paths."""
+    return zlib.crc32(relative)
 
 
 def pack_record(kind: int, payload: bytes) -> bytes:

@@ -37,7 +37,7 @@ def open_video(
     Args:
         path: A local file.
         backend: ``auto``, or one of ``reelseek.backend_names()``. ``auto`` takes the first of
-            torchcodec, pyav and decord that can keep frame numbers exact for this file;
+            indexed, torchcodec, pyav and decord that can keep frame numbers exact for this file;
             the environment variable REELSEEK_BACKEND names another choice.
         device: ``cpu``, ``cuda`` or ``cuda:N``. Only torchcodec decodes on a GPU.
         threads: Threads that the decoder may use; 0 lets FFmpeg choose. The indexed engine uses

@@ -146,10 +146,10 @@ def borrow(codec: str, configuration: bytes, holder: object, *, keeps_place: boo
     states = _own_states()
     if not states or states[-1].holder is not holder:
         state = _chosen(states, (codec, configuration), holder)
-        if state in states:
-            states.remove(state)
-        states.append(state)
-        del states[:-KEPT_PER_THREAD]
+        if not states or states[-1] is not state:
+            drop(state)
+            states.append(state)
+            del states[:-KEPT_PER_THREAD]
     states[-1].keeps_place = keeps_place
     return states[-1]
 

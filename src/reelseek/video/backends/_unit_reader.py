@@ -75,7 +75,7 @@ class UnitReader:
     def _opened(self) -> int:
         try:
             descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-            self._file_bytes = os.fstat(descriptor).st_size
+            self._file_bytes = os.lseek(descriptor, 0, os.SEEK_END)
         except OSError as exc:
             raise self._gone(exc) from exc
         return descriptor
