@@ -42,7 +42,8 @@ def time_cold_reads(plan: Plan, names: Sequence[str], timings: dict[str, Timing]
     """Time the first touch of each file: open, read, close; no file comes twice.
 
     Before each, untimed, the same decoder reads the file before it once more: as in a worker that
-    goes from file to file, and as before a warm read.
+    goes from file to file, and as before a warm read. After each it reads the same frames from
+    the open file: the machine's speed changes within a run, and less so between neighbours.
     """
     opens = [name for name in names if name != _floor.NAME]
     with tempfile.TemporaryDirectory(prefix="reelseek-bench-") as scratch:
@@ -58,6 +59,20 @@ def time_cold_reads(plan: Plan, names: Sequence[str], timings: dict[str, Timing]
                     wall, cpu = milliseconds(started, now())
                     timings[name].cold_ms.append(wall)
                     timings[name].cold_cpu_ms.append(cpu)
+                    wall, cpu = _time_read(plan, name, read)
+                    timings[name].beside_cold_ms.append(wall)
+                    timings[name].beside_cold_cpu_ms.append(cpu)
+
+
+def _time_read(plan: Plan, name: str, read: FileRead) -> tuple[float, float]:
+    """Time a read of an open file, which was read elsewhere before."""
+    reader = _opened(plan, name, read)
+    reader.read(read.elsewhere)
+    started = now()
+    reader.read(read.frames)
+    ended = now()
+    reader.close()
+    return milliseconds(started, ended)
 
 
 def make_sidecar(paths: Sequence[str], folder: Path) -> Sidecar:

@@ -97,14 +97,10 @@ class Plan:
 
     def cold_reads(self) -> list[FileRead]:
         """The first read of every file, in the order of the seeks."""
-        reads = [read for seek in self.seeks for read in seek.reads]
-        return [reads[position] for position in self.cold_positions()]
-
-    def cold_positions(self) -> list[int]:
-        """Which of all reads, in the order of the seeks, are the first of their file."""
-        first: dict[str, int] = {}
-        for position, read in enumerate(read for seek in self.seeks for read in seek.reads):
-            first.setdefault(read.path, position)
+        first: dict[str, FileRead] = {}
+        for seek in self.seeks:
+            for read in seek.reads:
+                first.setdefault(read.path, read)
         return list(first.values())
 
     def reads_by_file(self) -> dict[str, list[tuple[int, ...]]]:

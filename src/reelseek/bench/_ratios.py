@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from reelseek.bench._floor import NAME as FLOOR
-from reelseek.bench._plan import Plan
 from reelseek.bench._timing import Timing
 
 TORCHCODEC_EXACT, TORCHCODEC_APPROXIMATE = "torchcodec (exact)", "torchcodec (approximate)"
@@ -70,12 +69,11 @@ def versus_floor(timing: Timing, timings: Sequence[Timing]) -> Ratio | None:
     return paired(f"{timing.name} / floor", _warm(timing), _warm(floor)) if floor else None
 
 
-def ratios(timings: Sequence[Timing], plan: Plan) -> list[Ratio]:
+def ratios(timings: Sequence[Timing]) -> list[Ratio]:
     """The comparisons that say what the indexed engine is worth; those that were measured.
 
     Args:
-        timings: Of reads of the plan.
-        plan: Which of its reads are cold ones too.
+        timings: Of reads of one plan.
     """
     known = _named(timings)
     own = known.get("indexed")
@@ -88,8 +86,8 @@ def ratios(timings: Sequence[Timing], plan: Plan) -> list[Ratio]:
     for name in (TORCHCODEC_EXACT, TORCHCODEC_APPROXIMATE):
         if name in known:
             found.append(paired(f"{name} / indexed, cold", _cold(known[name]), _cold(own)))
-    walls, cpus = ([times[at] for at in plan.cold_positions()] for times in _warm(own))
-    found.append(paired("indexed cold / indexed, file open", _cold(own), (walls, cpus)))
+    open_too = own.beside_cold_ms, own.beside_cold_cpu_ms
+    found.append(paired("indexed cold / indexed, file open", _cold(own), open_too))
     return [ratio for ratio in found if ratio is not None]
 
 

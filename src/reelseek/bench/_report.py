@@ -69,7 +69,7 @@ def document(dataset: Dataset, plan: Plan, timings: Sequence[Timing]) -> dict[st
             }
             for seek in plan.seeks
         ],
-        "ratios": [ratio.to_json() for ratio in ratios(timings, plan)],
+        "ratios": [ratio.to_json() for ratio in ratios(timings)],
         "backends": [timing.to_json() for timing in timings],
     }
 

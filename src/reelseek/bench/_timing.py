@@ -29,6 +29,10 @@ class Timing:
     frames in their own way."""
     cold_cpu_ms: list[float] = field(default_factory=list)
     """The processor's time for the same."""
+    beside_cold_ms: list[float] = field(default_factory=list)
+    """After each of these, the same frames once more, the file open."""
+    beside_cold_cpu_ms: list[float] = field(default_factory=list)
+    """The processor's time for the same."""
     first_read_ms: list[float] = field(default_factory=list)
     """Opening a file without an index, and one read."""
 
@@ -66,6 +70,8 @@ class Timing:
             "sample_ms": self.sample_ms,
             "cold_ms": self.cold_ms,
             "cold_cpu_ms": self.cold_cpu_ms,
+            "beside_cold_ms": self.beside_cold_ms,
+            "beside_cold_cpu_ms": self.beside_cold_cpu_ms,
             "first_read_ms": self.first_read_ms,
             "check": self.check.to_json(),
         }

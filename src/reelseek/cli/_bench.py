@@ -140,7 +140,7 @@ def _rendered(
         if timing.check.reason or (note(timing) and not has_room)
     ]
     lines = [Text.assemble((f"{name}: ", "bold"), words) for name, words in said]
-    compared = [Text(f"{ratio}") for ratio in ratios(timings, plan)]
+    compared = [Text(f"{ratio}") for ratio in ratios(timings)]
     lines += [Text("How many times as long:", style="bold"), *compared] if compared else []
     lines += [Text(words, style="dim") for words in measured["settings"]["columns"]]
     table = _table(plan, timings, has_notes=has_room)
