@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reelseek.bitstream import iter_nal_heads, nal_format_of
-from reelseek.bitstream._bit_columns import PADDING_BYTES, BitColumns
+from reelseek.bitstream._bit_columns import LONGEST_CODE, PADDING_BYTES, BitColumns
 from reelseek.bitstream._bits import BitReader
 from reelseek.bitstream._picture_batch import Pictures, read_pictures
 from reelseek.index._demux import demux
@@ -161,6 +161,26 @@ def test_numbers_of_many_headers_are_those_of_one(fields: list[tuple[bool, int]]
         )
         assert not is_long.any()
     assert many.num_read().tolist() == [len(text)] * 3
+
+
+@given(st.lists(st.integers(0, 2**25 - 2), min_size=1, max_size=6), st.data())
+def test_numbers_too_long_are_told_from_others(numbers: list[int], data: st.DataObject) -> None:
+    """One Exp-Golomb number in each header, read in some of them."""
+    codes = [format(value + 1, "b").zfill(2 * (value + 1).bit_length() - 1) for value in numbers]
+    codes.append("0" * data.draw(st.integers(LONGEST_CODE + 1, 40)))
+    packed = [int(code.ljust(64, "0"), 2).to_bytes(8, "big") for code in codes]
+    start = np.arange(len(packed)) * 8
+    where = np.array(data.draw(st.lists(st.booleans(), min_size=len(codes), max_size=len(codes))))
+    joined = np.frombuffer(b"".join(packed) + bytes(PADDING_BYTES), np.uint8)
+    for some in (None, where):
+        bits = BitColumns(joined, start)
+        values, is_long = bits.exp_golomb(some)
+        read = np.ones(len(codes), np.bool_) if some is None else some
+        assert (values[:-1][read[:-1]] == np.array(numbers)[read[:-1]]).all()
+        assert not values[~read].any()
+        assert is_long.tolist() == [False] * len(numbers) + [bool(read[-1])]
+        lengths = [len(code) * took for code, took in zip(codes, read.tolist(), strict=True)]
+        assert bits.num_read()[:-1].tolist() == lengths[:-1]
 
 
 @settings(max_examples=200)

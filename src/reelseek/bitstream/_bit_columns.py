@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reelseek._truths import is_any
+
 MOST_WINDOW_BYTES = 24
 """How much is looked at from a position on."""
 PADDING_BYTES = MOST_WINDOW_BYTES
@@ -15,8 +17,22 @@ MOST_BITS = 64 - 7
 """Bits that are there whatever the place in a byte."""
 LONGEST_CODE = 24
 """Leading zeros of an Exp-Golomb number, at most."""
+SHORT_BITS = 11
+"""Exp-Golomb numbers of up to so many bits, nearly all in slice headers, are looked up."""
 
 Ints = NDArray[np.int64]
+
+
+def _short_codes() -> tuple[Ints, Ints]:
+    """For each of the next ``SHORT_BITS`` bits a code's length and its number; 0 for longer."""
+    ahead = np.arange(1 << SHORT_BITS)
+    bits = 2 * (SHORT_BITS - np.frexp(ahead)[1].astype(np.int64)) + 1
+    is_short = bits <= SHORT_BITS
+    bits = np.where(is_short, bits, 0)
+    return bits, np.where(is_short, (ahead >> (SHORT_BITS - bits)) - 1, 0)
+
+
+_LENGTHS, _NUMBERS = _short_codes()
 
 
 def windows(data: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
@@ -72,19 +88,26 @@ class BitColumns:
             that follows it in its header is right.
         """
         self._load()
-        ahead = (self._words << self._place.astype(np.uint64)) >> np.uint64(64 - LONGEST_CODE - 1)
-        length = np.frexp(ahead.astype(np.float64))[1].astype(np.int64)  # bits up to the first one
-        zeros = np.where(length > 0, LONGEST_CODE + 1 - length, 0)
-        shift = (64 - self._place - 2 * zeros - 1).astype(np.uint64)
-        mask = (np.uint64(1) << (2 * zeros + 1).astype(np.uint64)) - np.uint64(1)
-        value = ((self._words >> shift) & mask).astype(np.int64) - 1
-        read = 2 * zeros + 1
         self._left = 0  # the numbers differ in length: what is left is found anew
+        words = self._words << self._place.astype(np.uint64)
+        short = words >> np.uint64(64 - SHORT_BITS)
+        read, value = _LENGTHS[short], _NUMBERS[short]
+        is_long = read == 0
+        if is_any(is_long):
+            read, value = self._long_codes(words)
         if where is None:
             self._place = self._place + read
-            return value, length == 0
+            return value, is_long & (read == 1)
         self._place = self._place + read * where
-        return np.where(where, value, 0), where & (length == 0)
+        return np.where(where, value, 0), is_long & (read == 1) & where
+
+    def _long_codes(self, words: NDArray[np.uint64]) -> tuple[Ints, Ints]:
+        """The length and number of each; 1 and 0 for one that is too long."""
+        ahead = words >> np.uint64(64 - LONGEST_CODE - 1)
+        length = np.frexp(ahead.astype(np.float64))[1].astype(np.int64)  # bits up to the first one
+        zeros = np.where(length > 0, LONGEST_CODE + 1 - length, 0)
+        read = 2 * zeros + 1
+        return read, (words >> (64 - read).astype(np.uint64)).astype(np.int64) - 1
 
     def num_read(self) -> Ints:
         """How many bits of each header were read."""

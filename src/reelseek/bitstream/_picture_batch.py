@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reelseek._small_cache import kept_where_small
+from reelseek._truths import are_all, is_any
 from reelseek.bitstream import _h264, _hevc
 from reelseek.bitstream._bit_columns import MOST_WINDOW_BYTES, BitColumns, Ints, windows
 from reelseek.bitstream._h264 import H264Sps
@@ -196,7 +197,7 @@ def _walk(data: NDArray[np.uint8], start: Ints, end: Ints, length_size: int) -> 
         for number in range(length_size):
             size = size << 8 | data[position + number]
         first, position = position + length_size, position + length_size + size
-        if np.any(position > end[packet]):
+        if is_any(position > end[packet]):
             return None
         is_there = size > 0
         steps.append((packet[is_there], first[is_there], position[is_there]))
@@ -218,16 +219,16 @@ def _h264_pictures(stream: _Stream) -> Pictures | None:
     header = stream.byte(0)
     kind = header & 0x1F
     is_slice = H264_SLICE[kind]
-    if not np.all(is_slice | H264_ASIDE[kind]):
+    if not are_all(is_slice | H264_ASIDE[kind]):
         return None
     first = stream.first_of_each(is_slice)
     if first is None:
         return None
     is_idr = stream.of_packets(kind == _h264.NAL_IDR_SLICE)
-    if not is_idr[stream.begins].all() or np.any(is_idr != (kind[first] == _h264.NAL_IDR_SLICE)):
+    if not are_all(is_idr[stream.begins]) or is_any(is_idr != (kind[first] == _h264.NAL_IDR_SLICE)):
         return None
     is_referred_to = stream.of_packets(is_slice & (header & 0x60 != 0))
-    if np.any(is_idr & ~is_referred_to) or np.any(is_referred_to != (header[first] & 0x60 != 0)):
+    if is_any(is_idr & ~is_referred_to) or is_any(is_referred_to != (header[first] & 0x60 != 0)):
         return None
     lsb = _h264_lsb(stream, first, is_idr, sps)
     if lsb is None:
@@ -267,26 +268,26 @@ def _hevc_pictures(stream: _Stream) -> Pictures | None:
     pps: HevcPps | None = _only(stream.known, _hevc.NAL_PPS)
     if sps is None or pps is None or sps.has_sub_layers or sps.order_bits > MAX_ORDER_BITS:
         return None
-    if pps.may_hide_pictures or np.any(stream.units.end - stream.units.start < 3):
+    if pps.may_hide_pictures or is_any(stream.units.end - stream.units.start < 3):
         return None
     header = stream.byte(0)
     kind, second = header >> 1 & 0x3F, stream.byte(1)
-    if np.any(header & 1) or np.any(second != 1):  # layers, nuh_layer_id and TemporalId
+    if is_any((header & 1) == 1) or is_any(second != 1):  # layers, nuh_layer_id and TemporalId
         return None
     is_slice = HEVC_SLICE[kind]
-    if not np.all(is_slice | HEVC_ASIDE[kind]):
+    if not are_all(is_slice | HEVC_ASIDE[kind]):
         return None
     first = stream.first_of_each(is_slice)
-    if first is None or np.any(np.repeat(kind[first], _counts(stream, is_slice)) != kind[is_slice]):
+    if first is None or is_any(np.repeat(kind[first], _counts(stream, is_slice)) != kind[is_slice]):
         return None
     kind = kind[first]
     is_idr = HEVC_IDR[kind]
     is_start = HEVC_START[kind]
     is_broken_link = (kind >= _hevc.BLA_W_LP) & (kind <= _hevc.BLA_N_LP)
-    if not is_start[stream.begins].all() or is_broken_link.any():
+    if not are_all(is_start[stream.begins]) or is_any(is_broken_link):
         return None
     # Behind another start than IDR, FFmpeg leaves out pictures whose references it lacks.
-    if not is_idr[stream.begins].all() and HEVC_RASL[kind].any():
+    if not are_all(is_idr[stream.begins]) and is_any(HEVC_RASL[kind]):
         return None
     lsb = _hevc_lsb(stream, first, is_idr, is_start, sps, pps)
     if lsb is None:
@@ -329,7 +330,7 @@ def _hevc_lsb(
         _sps, lsb[packet], hides_earlier[packet] = found
         is_first[packet], number[packet] = True, pps.id
     usual = is_first & (number == pps.id)
-    return lsb if usual.all() and not hides_earlier[~stream.begins].any() else None
+    return lsb if are_all(usual) and not is_any(hides_earlier[~stream.begins]) else None
 
 
 def _order(
@@ -343,7 +344,7 @@ def _order(
     """
     wraps_at = 1 << order_bits
     kept = np.flatnonzero(is_kept)
-    if not is_kept[starts_anew].all():
+    if not are_all(is_kept[starts_anew]):
         return None
     anew = starts_anew[kept]
     before = np.concatenate(([0], lsb[kept][:-1]))
@@ -357,10 +358,11 @@ def _order(
     by_display = np.argsort(order, kind="stable")
     place = np.empty(len(order), np.int64)
     place[by_display] = np.arange(len(order))
-    if np.any(np.diff(order[by_display]) == 0):
+    ascending = order[by_display]
+    if is_any(ascending[1:] == ascending[:-1]):
         return None
     # The picture of place r goes out when the one after the next ``limit`` has come.
-    if np.any(np.arange(len(order)) > place + min(limit, MAX_HELD)):
+    if is_any(np.arange(len(order)) > place + min(limit, MAX_HELD)):
         return None
     return order
 

@@ -12,6 +12,7 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
+from reelseek._truths import are_all, is_any
 from reelseek.bitstream._pictures import H264_EXCEEDS, HEVC_EXCEEDS
 from reelseek.errors import NotAVideoError
 from reelseek.index._demux import decoded_times, demux
@@ -63,7 +64,7 @@ def index_tables(path: str, known: SampleTables | None = None) -> VideoTables:
     """
     info, packets = known or _packets_of(path)
     table = table_of(path, info, packets)
-    if packets.av1_frames is not None and table.is_seekable and (table.entry >= 0).all():
+    if packets.av1_frames is not None and table.is_seekable and are_all(table.entry >= 0):
         return VideoTables(table, units_of_frames(packets.av1_frames, table))
     return VideoTables(table, build_units(path, table, packets.pictures))
 
@@ -109,7 +110,7 @@ def _why_unproven(info: StreamInfo, packets: Packets, displayed: NDArray[np.int6
 
 
 def _all_rise(values: NDArray[np.int64]) -> bool:
-    return bool((values[1:] > values[:-1]).all())
+    return are_all(values[1:] > values[:-1])
 
 
 def _stores_times(info: StreamInfo) -> bool:
@@ -134,7 +135,7 @@ def _times_fit_decoding_order(info: StreamInfo, packets: Packets) -> bool:
     ahead = np.maximum.accumulate(pts)[:-1]
     behind = np.minimum.accumulate(pts[::-1])[::-1][1:]
     starts = packets.is_entry[shown][1:]
-    return bool((ahead[starts] < behind[starts]).all())
+    return are_all(ahead[starts] < behind[starts])
 
 
 def _times_fit_pictures(packets: Packets, displayed: NDArray[np.int64]) -> bool:
@@ -192,7 +193,7 @@ def _table(
         packet_size=packets.size,
         configuration=packets.configuration,
         decode_position=position,
-        has_partial_keys=bool((packets.is_key & ~packets.is_entry).any()),
+        has_partial_keys=is_any(packets.is_key & ~packets.is_entry),
         has_one_size=packets.has_one_size,
         is_first_video=packets.is_first_video,
         is_cut_short=is_cut_short,
@@ -208,22 +209,23 @@ def _entries(packets: Packets, position: NDArray[np.int64]) -> NDArray[np.int64]
     may need frames from before that key frame, so it is decoded from an earlier one.
     """
     entries = packets.is_entry.nonzero()[0]
-    pts = packets.pts
+    if len(entries) == 0:
+        return np.full(len(position), -1)
     nearest = entries.searchsorted(position, side="right") - 1
-    for _ in range(len(entries)):
-        leading = (nearest >= 0) & (pts[entries[np.maximum(nearest, 0)]] > pts[position])
-        if not leading.any():
-            break
+    pts = packets.pts[position]
+    while True:
+        found = entries[np.maximum(nearest, 0)]
+        leading = (nearest >= 0) & (packets.pts[found] > pts)
+        if not is_any(leading):
+            return np.where((nearest >= 0) & (position >= 0), found, -1)
         nearest[leading] -= 1
-    found = entries[np.maximum(nearest, 0)] if len(entries) else np.full(len(position), -1)
-    return np.where((nearest >= 0) & (position >= 0), found, -1)
 
 
 def _is_damaged(
     packets: Packets, entry: NDArray[np.int64], position: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """True for a frame where a packet from its entry up to itself is damaged."""
-    if not packets.is_damaged.any():
+    if not is_any(packets.is_damaged):
         return np.zeros(len(position), np.bool_)
     before = np.concatenate(([0], np.cumsum(packets.is_damaged)))
     on_the_way = before[position + 1] - before[np.maximum(entry, 0)]

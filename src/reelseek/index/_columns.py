@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from reelseek._truths import are_all, is_any
 from reelseek.errors import IndexFileError
 
 Integers = NDArray[np.int64]
@@ -74,7 +75,7 @@ class ColumnWriter:
 
     def booleans(self, values: NDArray[np.bool_]) -> None:
         """Add truth values."""
-        if 1 in values.tobytes():
+        if is_any(values):
             self._parts.append(bytes([BITS]) + np.packbits(values).tobytes())
         else:
             self._parts.append(bytes([EQUAL]))
@@ -117,7 +118,7 @@ def _stored(rest: Integers, least: int, most: int) -> bytes:
 
 
 def _rises(rest: Integers, step: int) -> bool:
-    return bool(np.logical_and.reduce(rest[1:] - rest[:-1] == step))
+    return are_all(rest[1:] - rest[:-1] == step)
 
 
 class Columns:

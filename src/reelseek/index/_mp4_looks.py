@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from reelseek._truths import is_any
 from reelseek.bitstream import nal_format_of
 from reelseek.bitstream._av1_batch import Av1Frames, read_frames
 from reelseek.bitstream._mp4 import VideoTrack
@@ -251,7 +252,7 @@ def _of_vp9(samples: Samples) -> Found | None:
     is_entry = track.is_sync & read.is_key
     heads = [data[at : at + VP9_HEAD_BYTES].tobytes() for at in start[is_entry].tolist()]
     picture = vp9_picture(heads[0]) if is_entry[0] else None
-    if picture is None or (read.shown_frames > 1).any():
+    if picture is None or is_any(read.shown_frames > 1):
         return None
     if not says_colours(picture.matrix, 1, track):  # the range is always there
         return None

@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from reelseek._truths import are_all, is_any
 from reelseek.bitstream._mp4 import Edit, Movie, VideoTrack, read_moov
 from reelseek.bitstream._mp4_boxes import Mp4Error
 from reelseek.index._mp4_looks import Found, Samples, look_at_all, look_at_each, read_samples
@@ -119,7 +120,7 @@ def _suffices(movie: Movie, file_size: int) -> bool:
         return False
     if len(track.size) > 1 and _least(track.duration[:-1]) <= 0:
         return False
-    if _least(track.offset) < 0 or (track.offset > file_size - track.size).any():
+    if _least(track.offset) < 0 or is_any(track.offset > file_size - track.size):
         return False
     if np.add.reduce(track.size) > file_size:  # they overlap, and there may be any number
         return False
@@ -158,9 +159,9 @@ def _tables_of(track: VideoTrack, found: Found | None) -> SampleTables | None:
     if is_h264 and (track.width, track.height) != (picture.width, picture.height):
         return None
     # A sync sample that is no entry may be damage, or an open GOP: FFmpeg looks closer.
-    if packets.doubts or (packets.is_key != packets.is_entry).any():
+    if packets.doubts or is_any(packets.is_key != packets.is_entry):
         return None
-    if not packets.is_shown.all() or packets.is_damaged.any():
+    if not are_all(packets.is_shown) or is_any(packets.is_damaged):
         return None
     info = _stream_info(track, picture)
     return None if info is None else (info, packets)

@@ -53,7 +53,7 @@ class Column(NamedTuple):
     name: str
     """The field of FrameTable or UnitTable."""
     of: Of
-    predict: Callable[[Known], Integers] | None = None
+    predict: Callable[[Known, Counts], Integers] | None = None
     """From columns before it in the list; the writer and the reader predict the same."""
     is_octets: bool = False
     is_truth: bool = False
@@ -63,69 +63,73 @@ class Column(NamedTuple):
 # more bytes.
 
 
-def _evenly_shown(known: Known) -> Integers:
+def _evenly_shown(_known: Known, counts: Counts) -> Integers:
     """As many units to each frame."""
-    frames = len(known["pts"])
-    return np.arange(frames) * len(known["size"]) // max(frames, 1)
+    frames, _packets, units = counts
+    every = np.arange(frames)
+    return every if units == frames else every * units // max(frames, 1)
 
 
-def _shown_at_once(known: Known) -> Integers:
+def _shown_at_once(known: Known, _counts: Counts) -> Integers:
     """Each frame is its own entry."""
     units: Integers = known["of_frame"]
     return units
 
 
-def _are_packets(known: Known) -> bool:
-    """True where each unit is a packet, as in all codecs but AV1."""
-    return bool(np.bitwise_and.reduce(known["flags"]) & STARTS)
+def _are_packets(counts: Counts) -> bool:
+    """True where each unit seems to be a packet, as in all codecs but AV1."""
+    _frames, packets, units = counts
+    return packets == units
 
 
-def _packets_of(known: Known, units: Integers) -> Integers:
+def _packets_of(known: Known, counts: Counts, units: Integers) -> Integers:
     """The packets that these units are in."""
-    if _are_packets(known):
+    if _are_packets(counts):
         return units
     packets: Integers = np.cumsum(known["flags"] & STARTS != 0)
     return packets[units] - 1
 
 
-def _shown_in(known: Known) -> Integers:
+def _shown_in(known: Known, counts: Counts) -> Integers:
     """Each frame's packet is the one with the unit that shows it."""
-    return _packets_of(known, known["of_frame"])
+    return _packets_of(known, counts, known["of_frame"])
 
 
-def _entered_in(known: Known) -> Integers:
+def _entered_in(known: Known, counts: Counts) -> Integers:
     """Each frame's entry is the packet with the unit that is its entry."""
-    return _packets_of(known, known["entry_of_frame"])
+    return _packets_of(known, counts, known["entry_of_frame"])
 
 
-def _pts_in_decoding_order(known: Known) -> Integers:
+def _pts_in_decoding_order(known: Known, _counts: Counts) -> Integers:
     """Each packet has the timestamp of the frame that it shows, else its decoding timestamp."""
     pts: Integers = known["packet_dts"].copy()
     pts[known["decode_position"]] = known["pts"]
     return pts
 
 
-def _packet_offsets(known: Known) -> Integers:
+def _packet_offsets(known: Known, counts: Counts) -> Integers:
     """Each packet begins with its first unit."""
     offsets: Integers = known["offset"]
-    if not _are_packets(known):
+    if not _are_packets(counts):
         offsets = offsets[(known["flags"] & STARTS).nonzero()]
     return offsets
 
 
-def _packet_sizes(known: Known) -> Integers:
+def _packet_sizes(known: Known, counts: Counts) -> Integers:
     """Each packet ends with its last unit."""
+    if _are_packets(counts) and known["packet_offset"] is known["offset"]:
+        return known["size"]
     ends: Integers = known["offset"] + known["size"]
-    if not _are_packets(known):
+    if not _are_packets(counts):
         first = (known["flags"] & STARTS).nonzero()[0]
         ends = ends[np.append(first[1:], len(ends)) - 1]
     starts: Integers = known["packet_offset"]
     return ends - starts
 
 
-def _own_entries(known: Known) -> Integers:
+def _own_entries(known: Known, counts: Counts) -> Integers:
     """The entry of the frame that each unit shows; the unit itself for a hidden one."""
-    entries = np.arange(len(known["size"]))
+    entries = np.arange(counts[2])
     entries[known["of_frame"]] = known["entry_of_frame"]
     return entries
 
@@ -236,7 +240,7 @@ def _prediction(column: Column, known: Known, counts: Counts) -> Integers | None
     predict = column.predict
     if predict is None or (predict in NEEDS_UNITS and not counts[2]):
         return None
-    return predict(known)
+    return predict(known, counts)
 
 
 def _counts_of_columns(counts: Counts) -> tuple[int, ...]:

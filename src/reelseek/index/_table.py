@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from reelseek._truths import are_all
 from reelseek.types import StreamInfo
 
 Frames = NDArray[np.int64] | slice
@@ -78,12 +79,12 @@ class FrameTable:
     def has_unique_pts(self) -> bool:
         """True where a timestamp tells one frame from all others."""
         pts = self.pts
-        return len(pts) == 0 or bool(pts[0] != NO_PTS and (pts[1:] > pts[:-1]).all())
+        return len(pts) == 0 or bool(pts[0] != NO_PTS and are_all(pts[1:] > pts[:-1]))
 
     @property
     def is_seekable(self) -> bool:
         """True where decoding can start at a key frame and find each frame by its timestamp."""
-        return self.has_unique_pts and bool((self.decode_position >= 0).all())
+        return self.has_unique_pts and are_all(self.decode_position >= 0)
 
     def pts_seconds(self, frames: Frames = slice(None)) -> NDArray[np.float64]:
         """When these frames appear (all by default), in seconds; NaN without timestamps."""

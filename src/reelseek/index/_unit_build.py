@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from reelseek._truths import is_any
 from reelseek.bitstream import _h264, _hevc, iter_nal_heads, nal_format_of
 from reelseek.bitstream._av1_batch import Av1Frames, read_frames
 from reelseek.bitstream._picture_batch import Pictures
@@ -33,9 +34,9 @@ def build_units(path: str, table: FrameTable, pictures: Pictures | None = None) 
     codec = table.stream.codec
     if codec != "av1" and codec not in FED_BY_PACKET:
         return f"it isn't known how to feed {codec} piece by piece"
-    if not table.is_seekable or (table.entry < 0).any():
+    if not table.is_seekable or is_any(table.entry < 0):
         return "some frames can only be decoded from the start of the file"
-    if (table.packet_offset < 0).any():
+    if is_any(table.packet_offset < 0):
         return "the container doesn't store packets as the decoder gets them"
     if table.is_completed_by_container:
         return "the container says which colours or size these are, and the stream doesn't"

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import operator
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -186,16 +188,30 @@ class SharedFacts:
         )
 
 
-def _common(tables: VideoTables) -> tuple[StreamInfo, bytes, tuple[str, ...], _UnitFacts | str]:
+def _common(tables: VideoTables) -> tuple[_StreamFacts, bytes, tuple[str, ...], _UnitFacts | str]:
     """What ``_facts`` writes, without what each file has of its own."""
     frames, units = tables.frames, tables.units
-    stream = dataclasses.replace(frames.stream, average_fps=None, num_frames_from_header=None)
+    stream = _StreamFacts(*_stream_facts(frames.stream))
     of_units: _UnitFacts | str = (
         _UnitFacts(units.pruning, units.pruning_reason, units.codec, units.configuration)
         if isinstance(units, UnitTable)
         else units
     )
     return stream, frames.configuration, frames.notes, of_units
+
+
+class _StreamFacts(NamedTuple):
+    container: str
+    codec: str
+    width: int
+    height: int
+    pixel_format: str
+    color_matrix: int
+    orientation: Orientation
+    time_base: Fraction
+
+
+_stream_facts: Callable[[StreamInfo], tuple[Any, ...]] = operator.attrgetter(*_StreamFacts._fields)
 
 
 class _UnitFacts(NamedTuple):
@@ -207,7 +223,7 @@ class _UnitFacts(NamedTuple):
 
 @kept_where_small(MOST_FACTS)
 def _facts(
-    stream: StreamInfo, configuration: bytes, notes: tuple[str, ...], units: _UnitFacts | str
+    stream: _StreamFacts, configuration: bytes, notes: tuple[str, ...], units: _UnitFacts | str
 ) -> bytes:
     turn = stream.orientation
     facts: dict[str, Any] = {
