@@ -44,7 +44,7 @@ def main(paths: Sequence[str]) -> None:
     for timing in timings:
         warm, cold = median(timing.seek_ms), median(timing.cold_ms)
         print(f"{timing.name:26} warm {warm} ms  cold {cold} ms  {timing.check.reason}")
-    for ratio in ratios(timings, plan):
+    for ratio in ratios(timings):
         print(ratio)
 
 
