@@ -158,6 +158,7 @@ def _loader_row(way: dict[str, Any]) -> str:
 TABLES = {
     "reelseek.bench.loader/1": loader_table,
     "reelseek.bench.seek/1": seek_table,
+    "reelseek.bench.seek/2": seek_table,
     "reelseek.bench.preprocess/1": preprocess_table,
     "reelseek.bench.train/1": train_table,
 }

@@ -7,6 +7,7 @@
     │   ├── VideoNotFoundError              (FileNotFoundError)
     │   ├── NotAVideoError                  (ValueError)  folder, text, LFS pointer, empty file
     │   ├── CorruptVideoError               (ValueError)  cut short or damaged
+    │   ├── ChangedVideoError               (ValueError)  another file than when it was opened
     │   ├── UnsupportedVideoError           (ValueError)  no backend can keep the promise for it
     │   ├── FrameIndexError                 (IndexError)  no such frame number
     │   ├── TimeRangeError                  (ValueError)  no frame at that time
@@ -122,6 +123,10 @@ class NotAVideoError(VideoError, ValueError):
 
 class CorruptVideoError(VideoError, ValueError):
     """The file is cut short or damaged where it was read."""
+
+
+class ChangedVideoError(VideoError, ValueError):
+    """The file isn't the one that was opened: it was written to, or another has its name."""
 
 
 class UnsupportedVideoError(VideoError, ValueError):

@@ -69,6 +69,7 @@ class Frame:
         return f"Frame(index={self.index}, shape={shape}, pts_seconds={self.pts_seconds:.6f})"
 
 
+# Without slots: what is looked up late is kept among a batch's other attributes.
 @dataclass(frozen=True, repr=False, eq=False)
 class FrameBatch:
     """Several frames of one video, in the order in which they were asked for."""

@@ -93,7 +93,7 @@ def test_the_document_says_where_and_how_it_was_measured(
 ) -> None:
     plan, timings = measured
     written = json.loads(json.dumps(document(dataset, plan, tuple(timings.values()))))
-    assert written["schema"] == "reelseek.bench.seek/1"
+    assert written["schema"] == "reelseek.bench.seek/2"
     assert written["environment"]["cpu"] and written["environment"]["packages"]["av"]
     assert written["videos"]["codecs"] == ["av1"] and written["videos"]["mean_gop"] > 0
     assert written["settings"]["cache_state"].startswith("page cache warm")

@@ -17,7 +17,7 @@ def test_it_writes_json_and_a_chart_and_prints_an_uncut_table(
     done = reelseek_command("bench", "seek", sample_dataset(), "--out", tmp_path, *QUICK)
     assert done.returncode == 0, done.stderr
     written = json.loads((tmp_path / "bench_seek.json").read_text())
-    assert written["schema"] == "reelseek.bench.seek/1"
+    assert written["schema"] == "reelseek.bench.seek/2"
     assert (tmp_path / "bench_seek.png").stat().st_size > 10_000
     assert "pyav (typical)" in done.stdout and "1.0x" in done.stdout
     assert "…" not in done.stdout

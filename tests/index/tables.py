@@ -19,7 +19,7 @@ def same(one: Any, other: Any) -> bool:
     if dataclasses.is_dataclass(one) and not isinstance(one, type):
         if not isinstance(one, type(other)) and not isinstance(other, type(one)):
             return False
-        names = [field.name for field in dataclasses.fields(one)]
+        names = [field.name for field in dataclasses.fields(one) if field.compare]
         return all(same(getattr(one, name), getattr(other, name)) for name in names)
     if type(one) is not type(other):
         return False

@@ -112,7 +112,7 @@ def test_single_values_of_a_record_are_those_of_its_columns(clip: str) -> None:
     assert [stored.units.places_of([unit])[0] for unit in range(count)] == units.places_of(
         range(count)
     )
-    for first, stop in [(0, count), (count // 3, count // 2), (count - 1, count), (2, 2)]:
+    for first, stop in [(0, count), (count // 3, count // 2), (count - 1, count), (0, 0)]:
         found, right = stored.units.slots_between(first, stop), units.slots_between(first, stop)
         assert [list(slots) for slots in found] == [list(slots) for slots in right]
     assert same(stored.units.for_many_reads(), units)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import gc
 import pickle
+import weakref
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -14,7 +16,8 @@ from hypothesis import strategies as st
 
 import reelseek
 from reelseek import Video
-from reelseek.index import index_video
+from reelseek.errors import IndexFileError
+from reelseek.index import FrameTable, index_video
 from reelseek.types import FrameBatch
 from tests import corpus
 
@@ -63,6 +66,30 @@ def test_fields_are_there_when_the_video_is_closed() -> None:
     _assert_is(batch, [7, 3])
 
 
+def test_batch_whose_times_were_looked_at_keeps_no_table() -> None:
+    with reelseek.open_video(corpus.clip_path(CLIP)) as opened:
+        batch = opened.get_frames_at([7, 3])
+        table = weakref.ref(opened.table)
+    del opened
+    assert table() is not None
+    assert len(batch.pts_seconds) == 2
+    gc.collect()
+    assert table() is None
+    _assert_is(batch, [7, 3])
+
+
+def test_times_that_the_index_file_has_damaged_name_the_video(
+    video: Video, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(_table: FrameTable, _frames: list[int]) -> None:
+        raise IndexFileError("damaged")
+
+    batch = video.get_frames_at([7])
+    monkeypatch.setattr(FrameTable, "times_at", damaged)
+    with pytest.raises(IndexFileError, match=f"{CLIP}: damaged"):
+        batch.pts_seconds  # noqa: B018
+
+
 @pytest.mark.parametrize(
     "copied",
     [
@@ -86,6 +113,11 @@ def test_batch_of_a_read_can_not_be_changed_and_has_no_other_fields(video: Video
     batch = video.get_frames_at([7])
     with pytest.raises(dataclasses.FrozenInstanceError):
         batch.indices = np.zeros(1, np.int64)  # type: ignore[misc]
-    with pytest.raises(AttributeError, match="no attribute 'frames'"):
+    for name in ("other", "_frames"):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(batch, name, [9])
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            delattr(batch, name)
+    with pytest.raises(AttributeError, match="'FrameBatch' object has no attribute 'frames'"):
         batch.frames  # type: ignore[attr-defined]  # noqa: B018
     assert repr(batch) == "FrameBatch(indices=[7], shape=(1, 64, 320, 3))"

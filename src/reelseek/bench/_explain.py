@@ -193,12 +193,13 @@ class _Price:
         coded = ~find_existing_shown(path, units)
         self._coded_before = np.concatenate(([0], np.cumsum(coded)))
         self._is_coded = coded.item
-        self._reader = _DryReader(path, NAME)
+        self._reader = _DryReader(path)
         self._frame_of = dict(zip(units.of_frame.tolist(), range(len(table)), strict=True))
 
     def of(self, runs: Sequence[Run]) -> Cost:
         """What these runs cost."""
-        sizes = self._reader.sizes = []
+        sizes = self._reader.sizes
+        sizes.clear()
         for run in runs:
             for _data in self._reader.read(self._units.places_of(run.units)):
                 pass
@@ -233,7 +234,9 @@ class _Price:
 class _DryReader(UnitReader):
     """The engine's own reads, counted and not made."""
 
-    sizes: list[int]
+    def __init__(self, path: str) -> None:
+        super().__init__(path, NAME, None)
+        self.sizes: list[int] = []
 
     def _read_bytes(self, _offset: int, size: int) -> bytes:
         self.sizes.append(size)

@@ -17,7 +17,7 @@ from reelseek.bench._timing import Timing, median
 if TYPE_CHECKING:
     from reelseek.datasets import Dataset
 
-SCHEMA = "reelseek.bench.seek/1"
+SCHEMA = "reelseek.bench.seek/2"
 BASELINE = "pyav (typical)"
 """What speed is compared with, where it was measured."""
 CACHE_STATE = (

@@ -107,7 +107,8 @@ class BitColumns:
         length = np.frexp(ahead.astype(np.float64))[1].astype(np.int64)  # bits up to the first one
         zeros = np.where(length > 0, LONGEST_CODE + 1 - length, 0)
         read = 2 * zeros + 1
-        return read, (words >> (64 - read).astype(np.uint64)).astype(np.int64) - 1
+        value = (words >> (64 - read).astype(np.uint64)).astype(np.int64) - 1
+        return read, np.where(length > 0, value, 0)
 
     def num_read(self) -> Ints:
         """How many bits of each header were read."""

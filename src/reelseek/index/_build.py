@@ -19,6 +19,7 @@ from reelseek.index._demux import decoded_times, demux
 from reelseek.index._mp4_tables import SampleTables, read_sample_tables
 from reelseek.index._packets import NO_ORDER, UNEVEN, Packets
 from reelseek.index._source import check_is_file
+from reelseek.index._stamp import stamp_of
 from reelseek.index._table import NO_PTS, FrameTable
 from reelseek.index._unit_build import build_units, units_of_frames
 from reelseek.index._video_tables import VideoTables
@@ -62,11 +63,12 @@ def index_tables(path: str, known: SampleTables | None = None) -> VideoTables:
 
     Raises as ``index_video``.
     """
+    stamp = None if known else stamp_of(path)
     info, packets = known or _packets_of(path)
     table = table_of(path, info, packets)
     if packets.av1_frames is not None and table.is_seekable and are_all(table.entry >= 0):
-        return VideoTables(table, units_of_frames(packets.av1_frames, table))
-    return VideoTables(table, build_units(path, table, packets.pictures))
+        return VideoTables(table, units_of_frames(packets.av1_frames, table), stamp)
+    return VideoTables(table, build_units(path, table, packets.pictures), stamp)
 
 
 def _packets_of(path: str) -> SampleTables:

@@ -20,6 +20,7 @@ from reelseek.errors import DatasetNotFoundError, IndexFileError, VideoNotFoundE
 from reelseek.index._location import writable_path
 from reelseek.index._sidecar import Sidecar
 from reelseek.index._sidecar_writer import SidecarWriter
+from reelseek.index._stamp import stamp_of
 from reelseek.index._video_record import RecordHead, VideoRecord
 from reelseek.index._worker import INDEX_FILES, index_file
 from reelseek.workers import answers_of, num_cpus
@@ -311,11 +312,7 @@ class _Build:
         self._open_writer().add(found, file)
 
     def _is_fresh(self, head: RecordHead) -> bool:
-        try:
-            status = os.stat(os.path.join(self.folder, os.fsdecode(head.path)))
-        except OSError:
-            return False
-        return (head.num_bytes, head.mtime_ns) == (status.st_size, status.st_mtime_ns)
+        return stamp_of(os.path.join(self.folder, os.fsdecode(head.path))) == head.stamp
 
 
 @contextmanager

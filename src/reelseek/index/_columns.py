@@ -196,18 +196,22 @@ class Columns:
         return np.frombuffer(self._data, np.uint8, count, place)
 
     def octets_between(self, number: int, first: int, stop: int) -> bytes:
-        """Some bytes of a column, ``octets(number)[first:stop]``."""
+        """Some bytes of a column, ``octets(number)[first:stop]``, which has as many."""
         try:
             place = self._start + self._places[number]
             kind = self._data[place]
-            if kind == OCTETS:
+            if kind == EQUAL:
+                octets = bytes(stop - first)
+            elif kind == OCTETS:
                 place += 1
-                return self._data[place + first : place + min(stop, self._counts[number])]
-            if kind != EQUAL:
+                octets = self._data[place + first : place + stop]
+            else:
                 raise ValueError(f"no column of bytes is of kind {kind}")
+            if not 0 <= first <= stop <= self._counts[number] or len(octets) != stop - first:
+                raise IndexError(f"no {first} to {stop} in a column of {self._counts[number]}")
         except NOT_WRITTEN_BY_US as exc:
             raise impossible(exc) from exc
-        return bytes(max(min(stop, self._counts[number]) - first, 0))
+        return octets
 
     def booleans(self, number: int) -> NDArray[np.bool_]:
         """The truth values of a column."""

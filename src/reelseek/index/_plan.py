@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from reelseek.index._columns import impossible
 from reelseek.index._units import Pruning, UnitFlag, UnitTable
 
 LEADING = int(UnitFlag.LEADING)
@@ -36,10 +37,15 @@ def plan_frames(table: UnitTable, frames: Iterable[int]) -> list[Run]:
 
     Returns:
         Runs in the order of the file. Frames whose needs don't meet come in runs of their own.
+
+    Raises:
+        IndexFileError: The table comes from an index file and says what can't be.
     """
     by_entry: dict[int, dict[int, int]] = {}
     wanted = list(frames)
     for frame, (entry, unit) in zip(wanted, table.spans_of(wanted), strict=True):
+        if entry > unit:
+            raise impossible(IndexError(f"unit {entry} is the entry of unit {unit}"))
         by_entry.setdefault(entry, {})[unit] = frame
     find = _by_slots if table.pruning is Pruning.SLOTS else _from_entry
     return [Run(find(table, entry, by_entry[entry]), by_entry[entry]) for entry in sorted(by_entry)]

@@ -1,9 +1,10 @@
 """The sidecar's layout: header, records, directory.
 
-The file is memory-mapped and made of plain little-endian numpy blocks rather than Arrow IPC: a
-look-up touches the header, a few cells of a sorted array and one record, whereas Arrow's footer
-and batches would be parsed for all files before the first is found. It also lets a build append
-records as they come and leave a valid beginning wherever it is killed.
+The file is made of plain little-endian numpy blocks rather than Arrow IPC: a look-up touches a few
+cells of a sorted array and one record, whereas Arrow's footer and batches would be parsed for all
+files before the first is found. It also lets a build append records as they come and leave a valid
+beginning wherever it is killed. Records are read by ``pread`` and not by mapping: a mapped file
+that is cut, or replaced on another machine of a network file system, ends the process.
 
 ::
 
@@ -18,7 +19,6 @@ path compared, whenever it is read, so that damage means a file without an index
 
 from __future__ import annotations
 
-import mmap
 import struct
 import zlib
 from dataclasses import dataclass
@@ -36,9 +36,6 @@ _CRC_OF_KIND = {kind: zlib.crc32(bytes([kind])) for kind in (FACTS, VIDEO)}
 FACTS_AT = struct.Struct("<Q")
 """The position of the record of a video's facts."""
 _HEADER = struct.Struct("<8sIQQQI")
-
-
-Bytes = bytes | mmap.mmap
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +98,10 @@ def pack_record(kind: int, payload: bytes) -> bytes:
     return RECORD_HEAD.pack(len(payload), zlib.crc32(payload, _CRC_OF_KIND[kind]), kind) + payload
 
 
-def read_record(data: Bytes, position: int, kind: int) -> bytes | None:
+def read_record(data: bytes, position: int, kind: int) -> bytes | None:
     """The payload of the record at a position; None where there is no whole one of this kind."""
     start = position + RECORD_HEAD.size
-    if position < HEADER_BYTES or start > len(data):
+    if start > len(data) or kind not in _CRC_OF_KIND:
         return None
     length, crc, found = RECORD_HEAD.unpack_from(data, position)
     if found != kind or start + length > len(data):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from reelseek.index._columns import NOT_WRITTEN_BY_US
 from reelseek.index._sidecar_format import (
     FACTS,
     FACTS_AT,
@@ -120,15 +121,24 @@ def _whole_records(data: bytes) -> Iterator[tuple[int, int, bytes, int]]:
     while position + RECORD_HEAD.size <= len(data):
         kind = data[position + RECORD_HEAD.size - 1]
         payload = read_record(data, position, kind)
-        if payload is None or kind not in (FACTS, VIDEO):
-            return
-        if kind == VIDEO and FACTS_AT.unpack_from(payload)[0] not in known_facts:
+        if payload is None:
             return
         if kind == FACTS:
             known_facts.add(position)
+        elif not _is_video(payload, known_facts):
+            return
         end = position + RECORD_HEAD.size + len(payload)
         yield position, kind, payload, end
         position = end
+
+
+def _is_video(payload: bytes, known_facts: set[int]) -> bool:
+    """True for what ``SidecarWriter`` writes of a video."""
+    try:
+        read_head(payload, FACTS_AT.size)
+        return FACTS_AT.unpack_from(payload)[0] in known_facts
+    except NOT_WRITTEN_BY_US:
+        return False
 
 
 def _directory(positions: dict[bytes, int]) -> bytes:

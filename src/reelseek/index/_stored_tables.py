@@ -16,11 +16,12 @@ from reelseek.index._table import FrameTable
 from reelseek.index._units import UnitTable
 
 Table = TypeVar("Table")
-IS_DAMAGED, OFFSET, SIZE, READS, WRITES, FLAGS = map(
-    NUMBER_OF.__getitem__, ("is_damaged", "offset", "size", "reads", "writes", "flags")
-)
-FEW_UNITS = 16
-"""Units whose places are rather looked up one by one."""
+IS_DAMAGED = NUMBER_OF["is_damaged"]
+OFFSET, SIZE = NUMBER_OF["offset"], NUMBER_OF["size"]
+READS, WRITES, FLAGS = NUMBER_OF["reads"], NUMBER_OF["writes"], NUMBER_OF["flags"]
+FEW_UNITS, UNITS_FOR_ONE = 16, 400
+"""So many units, and one more for so many of the file's, have their places rather looked up one by
+one: to read a whole column takes longer the longer the file is."""
 
 
 class LazyFrameTable(FrameTable):
@@ -89,7 +90,7 @@ class StoredUnitTable(LazyUnitTable):
 
     def places_of(self, units: Sequence[int]) -> list[tuple[int, int]]:
         """Where units' bytes are: the position of each in the file, and their number."""
-        if len(units) > FEW_UNITS:
+        if len(units) > FEW_UNITS + len(self) // UNITS_FOR_ONE:
             return UnitTable.places_of(self, units)
         items = self._columns.items
         return list(zip(items(OFFSET, units), items(SIZE, units), strict=True))

@@ -25,6 +25,7 @@ NO_PTS = np.iinfo(np.int64).min
 """Stands for a timestamp that the file doesn't give."""
 
 
+# Without slots: what is looked up late is kept among a table's other attributes.
 @dataclass(frozen=True, eq=False, repr=False)
 class FrameTable:
     """The frames of one video in display order, and where decoding has to start for each.

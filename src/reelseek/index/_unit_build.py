@@ -18,6 +18,8 @@ from reelseek.index._places import PacketPlaces
 from reelseek.index._table import FrameTable
 from reelseek.index._units import Pruning, UnitFlag, UnitTable
 
+FED_BY_FRAME = frozenset({"av1"})
+"""Codecs whose frames are decoded one by one, of which a packet may have several."""
 FED_BY_PACKET = frozenset({"h264", "hevc", "vp8", "vp9"})
 """Codecs that are decoded packet by packet."""
 NONE: NDArray[np.int64] = np.empty(0, np.int64)
@@ -32,7 +34,7 @@ def build_units(path: str, table: FrameTable, pictures: Pictures | None = None) 
         pictures: What its packets say, where they were read in one go.
     """
     codec = table.stream.codec
-    if codec != "av1" and codec not in FED_BY_PACKET:
+    if codec not in FED_BY_FRAME | FED_BY_PACKET:
         return f"it isn't known how to feed {codec} piece by piece"
     if not table.is_seekable or is_any(table.entry < 0):
         return "some frames can only be decoded from the start of the file"
@@ -40,7 +42,7 @@ def build_units(path: str, table: FrameTable, pictures: Pictures | None = None) 
         return "the container doesn't store packets as the decoder gets them"
     if table.is_completed_by_container:
         return "the container says which colours or size these are, and the stream doesn't"
-    if codec == "av1":
+    if codec in FED_BY_FRAME:
         return _of_frames(path, table)
     return _of_packets(path, table, _pruning_of(codec, table), pictures)
 

@@ -43,6 +43,7 @@ class Pruning(Enum):
     """Everything else."""
 
 
+# Without slots: what is looked up late is kept among a table's other attributes.
 @dataclass(frozen=True, eq=False, repr=False)
 class UnitTable:
     """The units of one stream in decoding order."""

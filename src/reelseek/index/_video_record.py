@@ -18,9 +18,12 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from reelseek._small_cache import kept_where_small
+from reelseek.errors import UnsupportedVideoError
+from reelseek.index._stamp import Stamp
 from reelseek.index._stored_columns import NUMBER_OF, Counts, StoredColumns, write_columns
 from reelseek.index._stored_tables import stored_frames, stored_units
 from reelseek.index._table import FrameTable
+from reelseek.index._unit_build import FED_BY_FRAME, FED_BY_PACKET
 from reelseek.index._units import Pruning, UnitTable
 from reelseek.index._video_tables import VideoTables
 from reelseek.types import Orientation, StreamInfo
@@ -31,6 +34,10 @@ average fps as a fraction, 0/0 for none; frames that the header lists, -1 for no
 length in bytes. The path and the columns follow."""
 MOST_UNITS = 1 << 23
 """Of one video, three days of it: more is no number that memory is asked for."""
+MOST_PIXELS = 1 << 16
+"""Of a picture's width or height; AV1 has no more."""
+MOST_TICKS = (1 << 32) - 1
+"""Of a time base's numbers, as MP4 keeps them."""
 MOST_FACTS = 512
 """Documents of shared facts that a process keeps parsed."""
 
@@ -79,6 +86,11 @@ class RecordHead(NamedTuple):
     columns_at: int
     """Where the columns begin in the bytes that it was read from."""
 
+    @property
+    def stamp(self) -> Stamp:
+        """The video's when it was indexed."""
+        return self.num_bytes, self.mtime_ns
+
 
 def write_record(path: bytes, num_bytes: int, mtime_ns: int, tables: VideoTables) -> VideoRecord:
     """One video's tables as bytes.
@@ -90,6 +102,7 @@ def write_record(path: bytes, num_bytes: int, mtime_ns: int, tables: VideoTables
         tables: What ``index_tables`` found.
 
     Raises:
+        UnsupportedVideoError: It has more packets or frames than an index holds.
         struct.error: A number doesn't fit, as no real video's does.
     """
     frames, units = tables.frames, tables.units
@@ -97,6 +110,11 @@ def write_record(path: bytes, num_bytes: int, mtime_ns: int, tables: VideoTables
     listed = frames.stream.num_frames_from_header
     num_units = len(units) if isinstance(units, UnitTable) else 0
     counts = (len(frames), len(frames.packet_pts), num_units)
+    if max(counts) > _most_of(num_bytes):
+        raise UnsupportedVideoError(
+            f"{max(counts)} frames or packets in {num_bytes} bytes are more than an index holds",
+            remedy="It can be read without one; copy or record it again",
+        )
     head = HEAD.pack(
         num_bytes,
         mtime_ns,
@@ -123,11 +141,15 @@ def read_head(data: bytes, start: int = 0) -> RecordHead:
     path_at = start + HEAD.size
     columns_at = path_at + length
     path = data[path_at:columns_at]
-    # A packet, a unit and a frame have at least one byte each in the file.
-    if len(path) != length or max(packets, units, frames) > min(size, MOST_UNITS):
+    if len(path) != length or max(packets, units, frames) > _most_of(size):
         raise ValueError("counts or lengths beyond the file's")
     counts, average_fps = (frames, packets, units), (above, below)
     return RecordHead(path, size, mtime_ns, counts, flags, average_fps, listed, columns_at)
+
+
+def _most_of(num_bytes: int) -> int:
+    """Packets, units or frames in a file of so many bytes: a byte for each, where none overlap."""
+    return min(num_bytes, MOST_UNITS)
 
 
 def read_tables(data: bytes, head: RecordHead, facts: SharedFacts) -> VideoTables:
@@ -145,8 +167,8 @@ def read_tables(data: bytes, head: RecordHead, facts: SharedFacts) -> VideoTable
     columns = StoredColumns(data, head.columns_at, head.counts)
     frames = stored_frames(columns, facts.frame_fields(head))
     if not head.counts[2]:
-        return VideoTables(frames, facts.why_no_units)
-    return VideoTables(frames, stored_units(columns, facts.of_units))
+        return VideoTables(frames, facts.why_no_units, head.stamp)
+    return VideoTables(frames, stored_units(columns, facts.of_units), head.stamp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +213,7 @@ class SharedFacts:
 def _common(tables: VideoTables) -> tuple[_StreamFacts, bytes, tuple[str, ...], _UnitFacts | str]:
     """What ``_facts`` writes, without what each file has of its own."""
     frames, units = tables.frames, tables.units
-    stream = _StreamFacts(*_stream_facts(frames.stream))
+    stream = _StreamFacts(*_of_stream(frames.stream))
     of_units: _UnitFacts | str = (
         _UnitFacts(units.pruning, units.pruning_reason, units.codec, units.configuration)
         if isinstance(units, UnitTable)
@@ -201,6 +223,8 @@ def _common(tables: VideoTables) -> tuple[_StreamFacts, bytes, tuple[str, ...], 
 
 
 class _StreamFacts(NamedTuple):
+    """The fields of StreamInfo that files of one kind share."""
+
     container: str
     codec: str
     width: int
@@ -211,10 +235,12 @@ class _StreamFacts(NamedTuple):
     time_base: Fraction
 
 
-_stream_facts: Callable[[StreamInfo], tuple[Any, ...]] = operator.attrgetter(*_StreamFacts._fields)
+_of_stream: Callable[[StreamInfo], tuple[Any, ...]] = operator.attrgetter(*_StreamFacts._fields)
 
 
 class _UnitFacts(NamedTuple):
+    """The fields of UnitTable that are no columns."""
+
     pruning: Pruning
     reason: str
     codec: str
@@ -255,28 +281,60 @@ def read_facts(written: bytes) -> SharedFacts:
     """What ``write_record`` wrote of a video's facts.
 
     Raises:
-        ValueError, KeyError, TypeError: The bytes are none that it made.
+        ValueError, KeyError, TypeError, RecursionError: The bytes are none that it made.
     """
-    about = json.loads(written)
-    units = about.get("units") or {}
-    stream = {name: about[name] for name in ("container", "codec", "pixel_format", "color_matrix")}
-    stream["width"], stream["height"] = about["size"]
-    stream["orientation"] = Orientation(*about["orientation"])
-    stream["time_base"] = Fraction(*about["time_base"])
-    configuration = bytes.fromhex(about["configuration"])
+    about = _mapping(json.loads(written))
+    units = _mapping(about.get("units", {}))
+    width, height = (_whole(pixels, 1, MOST_PIXELS) for pixels in about["size"])
+    ticks, seconds = (_whole(number, 1, MOST_TICKS) for number in about["time_base"])
+    swaps_axes, flips_x, flips_y = (_whole(truth, False, True) for truth in about["orientation"])
+    configuration = bytes.fromhex(_text(about["configuration"]))
+    of_units: dict[str, Any] = {
+        "pruning": Pruning[units.get("pruning", "NONE")],
+        "pruning_reason": _text(units.get("reason", "")),
+        "codec": _text(units.get("codec", "")),
+        "configuration": configuration,
+    }
+    if units and of_units["codec"] not in FED_BY_FRAME | FED_BY_PACKET:
+        raise ValueError(f"no units of {of_units['codec']!r}")
+    if "configuration" in units:
+        of_units["configuration"] = bytes.fromhex(_text(units["configuration"]))
     return SharedFacts(
         written=written,
-        stream=stream,
-        of_frames={"configuration": configuration, "notes": tuple(about["notes"])},
-        of_units={
-            "pruning": Pruning[units.get("pruning", "NONE")],
-            "pruning_reason": units.get("reason", ""),
-            "codec": units.get("codec", ""),
-            "configuration": bytes.fromhex(units.get("configuration", about["configuration"])),
+        stream={
+            "container": _text(about["container"]),
+            "codec": _text(about["codec"]),
+            "pixel_format": _text(about["pixel_format"]),
+            "color_matrix": _whole(about["color_matrix"], 0, 255),
+            "width": width,
+            "height": height,
+            "orientation": Orientation(bool(swaps_axes), bool(flips_x), bool(flips_y)),
+            "time_base": Fraction(ticks, seconds),
         },
-        why_no_units=about.get("why_no_units") or "",
+        of_frames={"configuration": configuration, "notes": tuple(map(_text, about["notes"]))},
+        of_units=of_units,
+        why_no_units=_text(about.get("why_no_units", "")),
         seen={},
     )
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} is no mapping")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    value.encode()  # half of a surrogate pair can't be shown
+    return value
+
+
+def _whole(value: Any, least: int, most: int) -> int:
+    if not isinstance(value, int) or not least <= value <= most:
+        raise ValueError(f"{value!r} is no whole number from {least} to {most}")
+    return value
 
 
 def _flags(frames: FrameTable) -> int:

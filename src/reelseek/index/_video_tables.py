@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from reelseek.index._stamp import Stamp
 from reelseek.index._table import FrameTable
 from reelseek.index._units import UnitTable
 
@@ -16,3 +17,5 @@ class VideoTables:
     """What frame numbers mean for this file."""
     units: UnitTable | str
     """Where its units are and what they refer to; or why it can't be read by them."""
+    stamp: Stamp | None = field(default=None, compare=False)
+    """The file's when they were made; None where that isn't known."""

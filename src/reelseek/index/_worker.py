@@ -8,19 +8,17 @@ from collections.abc import Sequence
 from reelseek.errors import ReelseekError
 from reelseek.index._build import index_tables
 from reelseek.index._mp4_tables import SampleTables, read_many_sample_tables
+from reelseek.index._stamp import Stamp, stamp_of
 from reelseek.index._video_record import VideoRecord, write_record
 
 INDEX_FILES = f"{__name__}:index_files"
 """``index_files``, for a worker process."""
 
-Stamp = tuple[int, int]
-"""A file's size in bytes, and when it was last changed, in ns."""
-
 
 def index_files(folder: str, relatives: Sequence[bytes]) -> list[VideoRecord | str]:
     """Each file's record, or what is wrong with it. Takes less time than one after the other."""
     paths = [os.path.join(folder, os.fsdecode(relative)) for relative in relatives]
-    before = [_stamp(path) for path in paths]
+    before = [stamp_of(path) for path in paths]
     known = _known(paths)
     return [
         _record(path, relative, stamp, of_file)
@@ -38,16 +36,7 @@ def _known(paths: Sequence[str]) -> Sequence[SampleTables | None]:
 def index_file(folder: str, relative: bytes) -> VideoRecord | str:
     """A file's record, or what is wrong with it."""
     path = os.path.join(folder, os.fsdecode(relative))
-    return _record(path, relative, _stamp(path), None)
-
-
-def _stamp(path: str) -> Stamp | None:
-    """None where there is no such file."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_size, status.st_mtime_ns
+    return _record(path, relative, stamp_of(path), None)
 
 
 def _record(
@@ -55,7 +44,7 @@ def _record(
 ) -> VideoRecord | str:
     try:
         tables = index_tables(path, known)
-        after = _stamp(path)
+        after = stamp_of(path)
         if before is None or before != after:
             return f"{path}: it was changed while it was being indexed. Try again later"
         return write_record(relative, *before, tables)

@@ -11,6 +11,7 @@ from reelseek.errors import (
     UnsupportedVideoError,
 )
 from reelseek.index import VideoTables, index_tables, index_video, ready_tables
+from reelseek.index._stamp import stamp_of
 from reelseek.video._video import Choice, Video
 from reelseek.video.backends import (
     AUTO_ORDER,
@@ -18,7 +19,7 @@ from reelseek.video.backends import (
     OpenRequest,
     backend_names,
     is_backend,
-    load_backend,
+    open_decoder,
 )
 
 PIN = "REELSEEK_BACKEND"
@@ -91,9 +92,11 @@ def open_with_tables(
     if tables is None and device == "cpu" and backend in ("auto", "indexed"):
         tables = index_tables(path)
     if tables is not None:
-        request = OpenRequest(path, tables.frames, device, threads, tables.units)
+        frames, units, stamp = tables.frames, tables.units, tables.stamp
     else:  # no unit is asked for
-        request = OpenRequest(path, index_video(path), device, threads)
+        stamp = stamp_of(path)
+        frames, units = index_video(path), None
+    request = OpenRequest(path, frames, device, threads, units, stamp)
     return Video(path, request.table, _choose(request, backend, origin))
 
 
@@ -115,11 +118,11 @@ def _pinned(backend: str, device: str) -> tuple[str, str]:
 def _choose(request: OpenRequest, backend: str, origin: str) -> Choice:
     """Open the file with the first backend that can, and say why."""
     if backend != "auto":
-        return Choice(backend, origin, request, load_backend(backend).open_decoder(request))
+        return Choice(backend, origin, request, open_decoder(backend, request))
     refusals: list[str] = []
     for name in AUTO_ORDER:
         try:
-            decoder = load_backend(name).open_decoder(request)
+            decoder = open_decoder(name, request)
         except DeviceUnavailableError:
             raise
         except (UnsupportedVideoError, BackendError) as exc:

@@ -18,13 +18,14 @@ from reelseek.errors import (
     ClosedVideoError,
     CorruptVideoError,
     FrameIndexError,
+    IndexFileError,
     TimeRangeError,
 )
 from reelseek.index import FrameTable
 from reelseek.index._table import MANY_READS
 from reelseek.types import Frame, FrameBatch, Pixels, VideoInfo
 from reelseek.video._read_batch import read_batch
-from reelseek.video.backends import Decoder, OpenRequest, Targets, load_backend
+from reelseek.video.backends import Decoder, OpenRequest, Targets, open_decoder
 
 _inherited: list[Decoder] = []
 """Decoders that came over a fork. They share a file position with the parent and may wait for
@@ -111,13 +112,15 @@ class Video:
             CorruptVideoError: The file is damaged or cut short there.
             DecodeError: The decoder gave another frame.
         """
+        if isinstance(out, (list, tuple)):
+            raise TypeError("out is one array; read_into takes several")
         if out is not None:
-            return read_batch(out, self.read_into(indices, out), self.table)
+            return read_batch(self.path, out, self.read_into(indices, out), self.table)
         frames = self._checked_all(indices)
         pixels = self._allocate(len(frames))
         with self._lock:
             self._read(frames, pixels)
-        return read_batch(pixels, frames, self.table)
+        return read_batch(self.path, pixels, frames, self.table)
 
     def read_into(
         self, indices: Sequence[int] | NDArray[np.integer[Any]], targets: Targets
@@ -132,7 +135,7 @@ class Video:
             The numbers of the frames, none of them negative.
         """
         frames = self._checked_all(indices)
-        self._check_targets(targets, len(frames))
+        targets = self._checked_targets(targets, len(frames))
         with self._lock:
             self._read(frames, targets)
         return frames
@@ -302,7 +305,8 @@ class Video:
             frame=frame,
         )
 
-    def _check_targets(self, targets: Targets, count: int) -> None:
+    def _checked_targets(self, targets: Targets, count: int) -> Targets:
+        """The caller's memory as decoders take it: arrays where they decode on the CPU."""
         if len(targets) != count:
             raise ValueError(f"{count} frames don't go into {len(targets)} places")
         size = (self.table.stream.height, self.table.stream.width, 3)
@@ -313,6 +317,9 @@ class Video:
                     f"a frame is {size} and uint8; it doesn't go into {tuple(target.shape)} "
                     f"and {target.dtype}"
                 )
+        if self._request.device != "cpu" or all(type(target) is np.ndarray for target in targets):
+            return targets
+        return [_array(target) for target in targets]
 
     def _read(self, frames: list[int], targets: Targets) -> None:
         """Decode with the process's own decoder; one that failed is never used again."""
@@ -324,8 +331,10 @@ class Video:
             self.table = self.table.for_many_reads()
         try:
             decoder.read(frames, targets)
-        except BaseException:
+        except BaseException as exc:
             self._drop_decoder()
+            if isinstance(exc, IndexFileError):  # whoever found it didn't know of which video
+                exc.path = self.path
             raise
 
     def _allocate(self, count: int) -> Pixels:
@@ -344,7 +353,7 @@ class Video:
             self._decoder = None
         if self._decoder is None:
             self._pid = os.getpid()
-            self._decoder = load_backend(self._backend).open_decoder(self._request)
+            self._decoder = open_decoder(self._backend, self._request)
         return self._decoder
 
     def _drop_decoder(self) -> None:
@@ -355,6 +364,16 @@ class Video:
             _inherited.append(decoder)
         else:
             decoder.close()
+
+
+def _array(target: Any) -> NDArray[np.uint8]:
+    """The same memory as an array."""
+    if isinstance(target, np.ndarray):
+        return target
+    if target.device.type != "cpu":
+        raise ValueError(f"the video is decoded on the CPU, and not into memory of {target.device}")
+    array: NDArray[np.uint8] = target.numpy()
+    return array
 
 
 def _reopened(open_video: Any, path: str, options: dict[str, Any]) -> Video:

@@ -7,6 +7,7 @@ from reelseek.video.backends._registry import (
     backend_names,
     is_backend,
     load_backend,
+    open_decoder,
 )
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "backend_names",
     "is_backend",
     "load_backend",
+    "open_decoder",
     "visits",
 ]

@@ -10,6 +10,7 @@ resets the decoder waits for it for ever, and it for the thread.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Sequence
@@ -110,7 +111,7 @@ def heads(codec: str, configuration: bytes) -> tuple[bytes, bytes]:
     A reset leaves the parameter sets in force that came last, perhaps with another file of the
     same configuration: the configuration's own go before the first unit after it.
     """
-    if codec == "av1" and configuration:
+    if codec == "av1" and configuration:  # without one it is fed in packets, which have all this
         return TEMPORAL_DELIMITER + configuration, TEMPORAL_DELIMITER
     if codec in PARAMETER_SETS:
         return parameter_sets_of(codec, configuration), b""
@@ -185,6 +186,14 @@ def drop(state: CodecState) -> None:
     states = _own_states()
     if state in states:
         states.remove(state)
+
+
+@functools.lru_cache(64)
+def has_decoder(codec: str) -> bool:
+    """True where PyAV can decode a codec; what it carries depends on who built it."""
+    import av
+
+    return DECODER_NAMES.get(codec, codec) in av.codecs_available
 
 
 def is_ffmpeg_error(exc: BaseException) -> bool:

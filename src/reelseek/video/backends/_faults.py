@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reelseek.errors import CorruptVideoError, DecodeError
+from reelseek.errors import ChangedVideoError, CorruptVideoError, DecodeError
 
 COPY_AGAIN = "Copy the file again from its source, or leave the episode out"
 
@@ -26,6 +26,16 @@ def invented(path: str, frame: int, backend: str) -> CorruptVideoError:
         remedy=COPY_AGAIN,
         path=path,
         frame=frame,
+        backend=backend,
+    )
+
+
+def changed(path: str, backend: str) -> ChangedVideoError:
+    """Another file has the name of the one that was opened."""
+    return ChangedVideoError(
+        "the file was changed since it was opened",
+        remedy="Open the video, or the dataset, again",
+        path=path,
         backend=backend,
     )
 

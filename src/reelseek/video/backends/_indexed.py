@@ -16,7 +16,14 @@ from reelseek.index._plan import Run, plan_frames
 from reelseek.index._table import MANY_READS
 from reelseek.index._unit_build import build_units
 from reelseek.index._units import Pruning, UnitTable
-from reelseek.video.backends._contexts import CodecState, borrow, drop, is_ffmpeg_error, release
+from reelseek.video.backends._contexts import (
+    CodecState,
+    borrow,
+    drop,
+    has_decoder,
+    is_ffmpeg_error,
+    release,
+)
 from reelseek.video.backends._faults import invented, passed, unreadable
 from reelseek.video.backends._protocol import OpenRequest, Targets
 from reelseek.video.backends._rgb import RgbWriter
@@ -60,6 +67,13 @@ def open_decoder(request: OpenRequest) -> IndexedDecoder:
             path=request.path,
             backend=NAME,
         )
+    if not has_decoder(units.codec):
+        raise UnsupportedVideoError(
+            f"the FFmpeg in PyAV has no decoder for {units.codec!r}",
+            remedy="Install PyAV's own wheel: pip install --force-reinstall --only-binary av av",
+            path=request.path,
+            backend=NAME,
+        )
     return IndexedDecoder(request, units)
 
 
@@ -71,8 +85,9 @@ class IndexedDecoder:
         self._table: FrameTable = request.table
         self._units = units
         self._is_pruned = units.pruning is Pruning.SLOTS
-        self._places: dict[int, tuple[int, int]] = {}
-        self._reader = UnitReader(request.path, NAME)
+        self._spans: dict[int, tuple[int, int]] = {}
+        """Where the units of the read in progress are in the file, if all are looked up at once."""
+        self._reader = UnitReader(request.path, NAME, request.stamp)
         self._token = object()
         self._writer = RgbWriter(request, NAME)
         self._own_state: CodecState | None = None
@@ -93,10 +108,10 @@ class IndexedDecoder:
         self._is_going_on = self._goes_on(min(places), runs[0])
         self._last_frame = max(places)
         self._last_entry, self._last_unit = runs[-1].units[0], runs[-1].units[-1]
-        self._places = {}
+        self._spans = {}
         if len(runs) > 1 and not self._is_going_on:  # all of them are read: one look-up for all
             units = [unit for run in runs for unit in run.units]
-            self._places = dict(zip(units, self._units.places_of(units), strict=True))
+            self._spans = dict(zip(units, self._units.places_of(units), strict=True))
         state = self._borrowed(runs[0])
         if not self._is_going_on:
             for run in runs:
@@ -210,7 +225,7 @@ class IndexedDecoder:
         self, run: Run, state: CodecState, places: dict[int, list[int]], out: Targets
     ) -> None:
         """By a decoder that puts out each unit's picture when it is fed the unit."""
-        targets = run.targets
+        targets, num_written = run.targets, 0
         for unit, data in self._data(self._units_to_feed(run, state)):
             pictures = state.feed(unit, data)
             for picture in pictures:
@@ -221,6 +236,9 @@ class IndexedDecoder:
                 if len(pictures) != 1 or pictures[0].pts != unit:
                     raise passed(self._request.path, frame, NAME)
                 self._write(frame, pictures[0], places[frame], out)
+                num_written += 1
+        if num_written != len(targets):
+            raise passed(self._request.path, min(targets.values()), NAME)
 
     def _write(self, frame: int, picture: Any, places: Sequence[int], out: Targets) -> None:
         if picture.is_corrupt:
@@ -270,6 +288,6 @@ class IndexedDecoder:
 
     def _data(self, units: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """Each unit with its bytes."""
-        known = self._places
-        places = [known[unit] for unit in units] if known else self._units.places_of(units)
-        return zip(units, self._reader.read(places), strict=True)
+        known = self._spans
+        spans = [known[unit] for unit in units] if known else self._units.places_of(units)
+        return zip(units, self._reader.read(spans), strict=True)

@@ -7,12 +7,13 @@ from typing import NamedTuple, Protocol
 
 from reelseek.errors import DecodeError
 from reelseek.index import FrameTable
+from reelseek.index._stamp import Stamp
 from reelseek.index._units import UnitTable
 from reelseek.types import Pixels
 
 
 class OpenRequest(NamedTuple):
-    """What a backend is asked to open."""
+    """What a backend is asked to open; a tuple, as one is made for each video, and soon."""
 
     path: str
     """An absolute path of a local file."""
@@ -24,6 +25,8 @@ class OpenRequest(NamedTuple):
     """Threads that one decode may use; 0 lets FFmpeg choose."""
     units: UnitTable | str | None = None
     """The file's units, or why it can't be read by them; None where that isn't known yet."""
+    stamp: Stamp | None = None
+    """The file's when the table was made; None where that isn't known."""
     keeps_decoder: bool = False
     """True for a reader that goes through the file while others are read in turn: what decoders of
     one process share otherwise is its own."""

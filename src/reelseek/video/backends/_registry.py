@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import cast
 
 from reelseek.errors import UnknownBackendError
-from reelseek.video.backends._protocol import Backend
+from reelseek.index._stamp import stamp_of
+from reelseek.video.backends._faults import changed
+from reelseek.video.backends._protocol import Backend, Decoder, OpenRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ def backend_names() -> tuple[str, ...]:
 
 def is_backend(name: str) -> bool:
     """True where there is a backend of this name, installed or not."""
-    return name in _BACKENDS
+    return name in tuple(_BACKENDS)  # it may be of any type
 
 
 def install_hint(name: str) -> str:
@@ -59,6 +61,24 @@ def load_backend(name: str) -> Backend:
             f"no backend {name!r}", remedy=f"Choose one of: auto, {', '.join(_BACKENDS)}"
         )
     return _imported(entry.module)
+
+
+def open_decoder(name: str, request: OpenRequest) -> Decoder:
+    """Open a file with a backend.
+
+    Raises:
+        UnknownBackendError: There is no backend of that name.
+        UnsupportedVideoError: It can't return this file's frames by number; with the reason.
+        BackendUnavailableError: It isn't installed, or doesn't load.
+        DeviceUnavailableError: It can't decode on the device asked for.
+        ChangedVideoError: It is another file than when its table was made.
+    """
+    decoder = load_backend(name).open_decoder(request)
+    # The indexed backend opens the file at its first read, and looks then.
+    if name != "indexed" and request.stamp not in (None, stamp_of(request.path)):
+        decoder.close()
+        raise changed(request.path, name)
+    return decoder
 
 
 @functools.cache

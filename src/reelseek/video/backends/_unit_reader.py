@@ -6,7 +6,11 @@ import os
 from collections.abc import Iterator, Sequence
 
 from reelseek.errors import CorruptVideoError, VideoNotFoundError
+from reelseek.index._stamp import Stamp, stamp_in
+from reelseek.video.backends._faults import changed
 
+FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+"""Opening a pipe that has the file's name by now doesn't wait for a writer."""
 GAP_BYTES = 64 * 1024
 """Bytes between two units that are rather read along than skipped by another call."""
 
@@ -17,15 +21,17 @@ class UnitReader:
     By ``pread``, not by mapping: a mapped file that is cut meanwhile ends the process.
     """
 
-    def __init__(self, path: str, backend: str) -> None:
+    def __init__(self, path: str, backend: str, stamp: Stamp | None) -> None:
         """Read nothing yet.
 
         Args:
             path: The file.
             backend: The backend that reads, for errors.
+            stamp: The file's when its units were found; None where that isn't known.
         """
         self._path = path
         self._backend = backend
+        self._stamp = stamp
         self._descriptor = -1
         self._file_bytes = 0
 
@@ -36,6 +42,7 @@ class UnitReader:
             places: Where each unit is: its position in the file, and the number of its bytes.
 
         Raises:
+            ChangedVideoError: It is another file than when its units were found.
             CorruptVideoError: The file ends before a unit does.
             VideoNotFoundError: It is gone, or can't be read.
         """
@@ -60,7 +67,7 @@ class UnitReader:
 
     def _read_bytes(self, offset: int, size: int) -> bytes:
         if self._descriptor < 0:
-            self._descriptor = self._opened()
+            self._open()
         end, most = offset + size, self._file_bytes
         if offset < 0 or size <= 0 or end > most:  # no size from an index is trusted
             raise self._cut_short(offset, end - most)
@@ -72,13 +79,16 @@ class UnitReader:
             raise self._cut_short(offset, size - len(data))
         return data
 
-    def _opened(self) -> int:
+    def _open(self) -> None:
         try:
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-            self._file_bytes = os.lseek(descriptor, 0, os.SEEK_END)
+            self._descriptor = os.open(self._path, FLAGS)
+            status = os.fstat(self._descriptor)
         except OSError as exc:
             raise self._gone(exc) from exc
-        return descriptor
+        self._file_bytes = status.st_size
+        if self._stamp is not None and stamp_in(status) != self._stamp:
+            self.close()
+            raise changed(self._path, self._backend)
 
     def _cut_short(self, offset: int, missing: int) -> CorruptVideoError:
         return CorruptVideoError(
