@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,14 @@ from reelseek.index import (
     IndexReport,
     Sidecar,
     VideoTables,
+    _video_record,
     build_index,
     index_tables,
 )
 from reelseek.index._location import cache_folder
+from reelseek.index._sidecar_format import RECORD_HEAD
+from reelseek.index._video_record import VideoRecord
+from reelseek.index._worker import index_files
 from reelseek.video import _open as opening
 from reelseek.video._open import open_with_tables
 from reelseek.workers import _child
@@ -287,6 +292,32 @@ def test_partial_file_that_ends_in_the_middle_of_a_record_is_taken_up(tmp_path: 
     report = built(tmp_path)
     assert 1 <= report.num_indexed < 10
     assert_good(tmp_path, videos)
+
+
+@pytest.mark.parametrize("kind", [0, 1, 2, 18])
+def test_partial_file_that_ends_in_other_bytes_is_taken_up(tmp_path: Path, kind: int) -> None:
+    """A machine that fails leaves blocks of zeros, or of another file."""
+    videos = make_folder(tmp_path, "hevc.mp4", "vp9.mp4", copies=5)
+    kill_build(tmp_path, 8)
+    partial = index_of(tmp_path).with_name("index.bin.partial")
+    payload = bytes(7)  # no record of a video, whatever its sum says
+    end = RECORD_HEAD.pack(len(payload), zlib.crc32(bytes([kind]) + payload), kind) + payload
+    partial.write_bytes(partial.read_bytes() + end + bytes(64))
+    built(tmp_path)
+    assert_good(tmp_path, videos)
+
+
+def test_video_with_more_frames_than_an_index_holds_stops_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_folder(tmp_path, "one_frame.mp4", "hevc.mp4")
+    monkeypatch.setattr(_video_record, "MOST_UNITS", 10)
+    few, many = index_files(
+        str(tmp_path), [b"videos/00000_one_frame.mp4", b"videos/00000_hevc.mp4"]
+    )
+    assert isinstance(few, VideoRecord)
+    assert isinstance(many, str)
+    assert "more than an index holds" in many
 
 
 # Many files

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
+import json
 import multiprocessing
 import os
 import pickle
@@ -18,15 +20,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from reelseek.errors import IndexFileError, ReelseekError, VideoError
-from reelseek.index import FrameTable, Sidecar, VideoTables, build_index, index_tables
+from reelseek.errors import IndexFileError, ReelseekError, UnsupportedVideoError, VideoError
+from reelseek.index import (
+    FrameTable,
+    Sidecar,
+    VideoTables,
+    _stored_tables,
+    build_index,
+    index_tables,
+)
 from reelseek.index import _sidecar as reading
 from reelseek.index import _sidecar_writer as writing
-from reelseek.index._columns import Columns, ColumnWriter
+from reelseek.index._columns import NOT_WRITTEN_BY_US, Columns, ColumnWriter
 from reelseek.index._plan import plan_frames
 from reelseek.index._sidecar_writer import SidecarWriter
+from reelseek.index._stamp import stamp_in
 from reelseek.index._units import UnitTable
 from reelseek.index._video_record import (
+    MOST_SEEN,
     VideoRecord,
     read_facts,
     read_head,
@@ -122,7 +133,7 @@ def test_single_values_of_a_record_are_those_of_its_columns(clip: str) -> None:
 @given(data=st.data())
 def test_columns_that_nobody_wrote_give_a_typed_error_or_other_numbers(data: st.DataObject) -> None:
     path = str(corpus.clip_path("av1_g20.mp4"))
-    record = write_record(b"a.mp4", 1 << 40, 7, index_tables(path))
+    record = write_record(b"a.mp4", *stamp_in(os.stat(path)), index_tables(path))
     start = record.head().columns_at
     body = bytearray(record.body)
     for _ in range(data.draw(st.integers(1, 6))):
@@ -140,6 +151,103 @@ def test_columns_that_nobody_wrote_give_a_typed_error_or_other_numbers(data: st.
             getattr(stored.units, name)
     except ReelseekError as exc:
         assert "index" in str(exc) or isinstance(exc, VideoError)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=80)
+@given(data=st.data())
+def test_facts_that_nobody_wrote_give_a_typed_error(data: st.DataObject) -> None:
+    path = str(corpus.clip_path("av1_g20.mp4"))
+    record = write_record(b"a.mp4", *stamp_in(os.stat(path)), index_tables(path))
+    about = json.loads(record.facts)
+    for _ in range(data.draw(st.integers(1, 2))):
+        place = data.draw(st.sampled_from([about, about, about["units"]]))
+        key = data.draw(st.sampled_from([*sorted(place), "configuration"]))
+        if key != "units":
+            place[key] = data.draw(JSON)
+    if data.draw(st.booleans()):
+        about = data.draw(JSON | st.just({**about, "units": data.draw(JSON)}))
+    try:
+        facts = read_facts(json.dumps(about).encode())
+    except NOT_WRITTEN_BY_US:
+        return
+    stored = read_tables(record.body, record.head(), facts)
+    with contextlib.suppress(ReelseekError), open_with_tables(path, stored) as video:
+        video.get_frames_at([3, 19])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"time_base": [1, 0]}, {"time_base": [0, 1]}, {"size": [1 << 30, 1 << 30]},
+        {"size": [0, 64]}, {"size": ["320", 64]}, {"size": [320]}, {"pixel_format": [1]},
+        {"codec": "\ud800"}, {"color_matrix": 1.0}, {"orientation": [0, 2, 0]}, {"notes": 5},
+        {"units": "abc"}, {"units": {"codec": "nonsense"}}, {"units": {"codec": "ass"}},
+        {"units": {"codec": "av1", "pruning": "ALL"}}, {"configuration": "0"},
+    ],
+)  # fmt: skip
+def test_facts_that_can_not_be_are_refused(changed: dict[str, Any]) -> None:
+    tables = index_tables(str(corpus.clip_path("av1_g20.mp4")))
+    about = json.loads(write_record(b"a.mp4", 1 << 40, 7, tables).facts)
+    with pytest.raises(NOT_WRITTEN_BY_US):
+        read_facts(json.dumps({**about, **changed}).encode())
+
+
+def test_facts_of_a_record_with_a_right_sum_and_wrong_content_are_made_anew(tmp_path: Path) -> None:
+    (video,) = make_folder(tmp_path, "hevc.mp4")
+    record = index_file(str(tmp_path), os.fsencode(video.relative_to(tmp_path)))
+    assert isinstance(record, VideoRecord)
+    path = tmp_path / "index.bin"
+    writer = SidecarWriter(path, path.with_suffix(".partial"))
+    writer.add(record._replace(facts=b"[]"), record.head().path)
+    writer.finish()
+    sidecar = opened(tmp_path)
+    assert sidecar.lookup(str(video)) is None
+    assert list(sidecar.records()) == []
+    assert build_index(tmp_path, index_path=path).num_indexed == 1
+    assert same(looked_up(opened(tmp_path), video), index_tables(str(video)))
+
+
+def test_facts_seen_are_bounded() -> None:
+    tables = index_tables(str(corpus.clip_path("hevc.mp4")))
+    record = write_record(b"a.mp4", 1 << 40, 7, tables)
+    facts = read_facts(record.facts)
+    for listed in range(3 * MOST_SEEN):
+        fields = facts.frame_fields(record.head()._replace(num_frames_from_header=listed))
+        assert fields["stream"].num_frames_from_header == listed
+    assert len(facts.seen) <= MOST_SEEN
+
+
+def test_spans_that_go_backwards_are_refused() -> None:
+    tables = index_tables(str(corpus.clip_path("av1_g20.mp4")))
+    assert isinstance(tables.units, UnitTable)
+    backwards = dataclasses.replace(tables.units, entry_of_frame=tables.units.of_frame + 1)
+    with pytest.raises(IndexFileError, match="entry"):
+        plan_frames(backwards, [3])
+
+
+def test_few_places_of_a_long_file_are_looked_up_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tables = index_tables(str(corpus.clip_path("av1_g20.mp4")))
+    record = write_record(b"a.mp4", 1 << 40, 7, tables)
+    stored = read_tables(record.body, record.head(), read_facts(record.facts))
+    assert isinstance(stored.units, UnitTable)
+    assert isinstance(tables.units, UnitTable)
+    count = len(stored.units)
+    monkeypatch.setattr(_stored_tables, "FEW_UNITS", 0)
+    monkeypatch.setattr(_stored_tables, "UNITS_FOR_ONE", 10)
+    few, many = range(count // 10), range(count // 10 + 1)
+    assert stored.units.places_of(few) == tables.units.places_of(few)
+    assert "offset" not in vars(stored.units)
+    assert stored.units.places_of(many) == tables.units.places_of(many)
+    assert "offset" in vars(stored.units)
 
 
 def test_tables_of_a_record_can_be_copied_pickled_and_changed() -> None:
@@ -223,6 +331,9 @@ def test_paths_with_one_hash_are_told_apart(
     sidecar = opened(tmp_path)
     assert all(same(looked_up(sidecar, video), index_tables(str(video))) for video in made)
     assert sidecar.lookup(str(tmp_path / "meta" / "info.json")) is None
+    monkeypatch.setattr(reading, "MOST_ALIKE", 2)  # names can be made so that all are alike
+    found = [sidecar.lookup(str(video)) for video in made]
+    assert len([tables for tables in found if tables is not None]) == 2
 
 
 # Changed videos
@@ -317,7 +428,9 @@ def test_index_that_is_cut_while_it_is_open_gives_nothing_and_harms_nothing(
     tables = looked_up(sidecar, videos_of(folder)[0])
     os.truncate(path, 64)
     assert sidecar.lookup(str(videos_of(folder)[0])) is None
-    assert len(tables.frames.pts.tolist()) == len(tables.frames)  # a copy, not the mapping
+    assert list(sidecar.records()) == []
+    assert sidecar.has_whole_directory()  # it was read when the index was opened
+    assert len(tables.frames.pts.tolist()) == len(tables.frames)  # a copy
 
 
 def test_counts_beyond_the_file_are_refused_before_memory_is_asked_for() -> None:
@@ -327,6 +440,12 @@ def test_counts_beyond_the_file_are_refused_before_memory_is_asked_for() -> None
     body[16:20] = b"\xff" * 4
     with pytest.raises(ValueError, match="beyond"):
         read_head(bytes(body))
+
+
+def test_video_with_more_frames_than_bytes_is_one_failure(tmp_path: Path) -> None:
+    (video,) = make_folder(tmp_path, "hevc.mp4")
+    with pytest.raises(UnsupportedVideoError, match="120 frames or packets in 119 bytes"):
+        write_record(b"hevc.mp4", 119, 0, index_tables(str(video)))
 
 
 # Processes

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from reelseek.video.backends._contexts import (
     CodecState,
     borrow,
     drop,
+    release,
 )
 from tests import corpus, oracle, surgery
 from tests.structures import SVT
@@ -173,6 +176,47 @@ def test_contexts_are_bounded() -> None:
     for number in range(3 * KEPT_PER_THREAD):
         borrow("vp9", bytes([number]), object(), keeps_place=True)
     assert len(_contexts._kept.states) == KEPT_PER_THREAD
+
+
+def test_child_process_forgets_the_parents_contexts() -> None:
+    holder = object()
+    state = borrow(*AV1, holder, keeps_place=True)
+    state.reset(holder)
+    child = os.fork()
+    if child == 0:
+        drop(state)
+        release(holder)
+        os._exit(int(state.holder is not holder or bool(_contexts._kept.states)))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert _contexts._kept.states == [state]
+
+
+def test_sequence_header_goes_before_the_first_unit_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(corpus.clip_path("av1_g20.mp4"))
+    units = index_tables(path).units
+    assert isinstance(units, UnitTable)
+    fed: list[bytes] = []
+    started = CodecState.__init__
+
+    def start(state: Any, codec: str, configuration: bytes) -> None:
+        started(state, codec, configuration)
+        packet = state._packet
+
+        def listed(data: bytes) -> Any:
+            fed.append(data)
+            return packet(data)
+
+        state._packet = listed
+
+    monkeypatch.setattr(CodecState, "__init__", start)
+    with reelseek.open_video(path, backend="indexed") as video:
+        for frame in (0, 1, 2, 50):
+            video[frame]
+    head = _contexts.TEMPORAL_DELIMITER + units.configuration
+    assert all(data.startswith(_contexts.TEMPORAL_DELIMITER) for data in fed)
+    starts = [number for number, data in enumerate(fed) if data.startswith(head)]
+    assert len(starts) == 2  # at the beginning, and after the leap to another group of pictures
+    assert starts[0] == 0
 
 
 def test_dropped_context_is_not_lent_again() -> None:

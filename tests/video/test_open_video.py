@@ -21,6 +21,7 @@ from reelseek.errors import (
     VideoError,
     VideoNotFoundError,
 )
+from reelseek.video.backends import _indexed
 from tests import corpus, oracle, surgery
 from tests.conftest import needs
 
@@ -143,6 +144,24 @@ def test_auto_takes_torchcodec_where_pieces_cannot_be_fed_and_says_why() -> None
     with reelseek.open_video(corpus.clip_path("mpeg4.mp4")) as video:
         assert video.info.backend == "torchcodec"
         assert video.info.backend_reason.startswith("not indexed: it isn't known how to feed mpeg4")
+
+
+def test_codec_that_pyav_was_built_without_is_left_to_another_backend(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    needs("torchcodec")
+    monkeypatch.setattr(_indexed, "has_decoder", lambda codec: codec != "h264")
+    with reelseek.open_video(corpus.clip_path("b_frames.mp4")) as video:
+        assert video.info.backend == "torchcodec"
+        assert "not indexed: the FFmpeg in PyAV has no decoder" in video.info.backend_reason
+    with pytest.raises(UnsupportedVideoError, match="pip install"):
+        reelseek.open_video(corpus.clip_path("b_frames.mp4"), backend="indexed")
+
+
+@pytest.mark.parametrize("name", [["indexed"], 1, b"indexed"])
+def test_backend_that_is_no_name_is_refused_like_an_unknown_one(name: object) -> None:
+    with pytest.raises(UnknownBackendError, match="Choose one of"):
+        reelseek.open_video(corpus.clip_path("b_frames.mp4"), backend=name)  # type: ignore[arg-type]
 
 
 def test_auto_takes_pyav_where_no_other_can_and_says_why() -> None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import reelseek
 from reelseek import Video
 from reelseek.errors import (
+    ChangedVideoError,
     ClosedVideoError,
     CorruptVideoError,
     FrameIndexError,
@@ -214,6 +215,43 @@ def test_out_of_another_shape_or_type_is_refused(video: Video, out: NDArray[Any]
     with pytest.raises(ValueError, match="go into"):
         video.get_frames_at([3, 60], out=out)
     assert _shown(video, [3]) == [3]
+
+
+def test_frames_are_written_to_a_tensor(backend: str) -> None:
+    import torch
+
+    for name in (backend, "indexed"):
+        with _open("b_frames.mp4", name) as video:
+            out = torch.zeros((2, 64, 320, 3), dtype=torch.uint8)
+            batch = video.get_frames_at([3, 60], out=out)
+            assert batch.pixels is out
+            assert [corpus.number_shown(frame) for frame in out.numpy()] == [3, 60]
+            rows = [torch.zeros((64, 320, 3), dtype=torch.uint8), np.zeros((64, 320, 3), np.uint8)]
+            assert video.read_into([4, 61], rows) == [4, 61]
+            assert [corpus.number_shown(np.asarray(row)) for row in rows] == [4, 61]
+
+
+def test_several_arrays_are_for_read_into(video: Video) -> None:
+    rows: Any = [np.zeros((64, 320, 3), np.uint8)]
+    with pytest.raises(TypeError, match="read_into takes several"):
+        video.get_frames_at([3], out=rows)
+
+
+@pytest.mark.parametrize("backend", ["indexed", "pyav", "torchcodec", "opencv"], indirect=True)
+def test_file_that_another_takes_the_place_of_is_not_read(backend: str, tmp_path: Path) -> None:
+    """Reading the one by the table of the other gave wrong frames."""
+    path, other = tmp_path / "a.mp4", tmp_path / "b.mp4"
+    path.write_bytes(corpus.clip_path("b_frames.mp4").read_bytes())
+    other.write_bytes(corpus.clip_path("one_gop.mp4").read_bytes())
+    with reelseek.open_video(path, backend=backend) as video:
+        assert _shown(video, [3]) == [3]
+        other.replace(path)
+        assert _shown(video, [60]) == [60]  # it is still open
+        again = video.reader_of_its_own()
+        with pytest.raises(ChangedVideoError, match=r"a\.mp4, backend .* was changed"):
+            again.get_frame_at(3)
+    with reelseek.open_video(path, backend=backend) as video:
+        assert _shown(video, [3]) == [3]
 
 
 def test_earlier_batch_keeps_its_pixels(video: Video) -> None:

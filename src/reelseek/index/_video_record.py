@@ -34,8 +34,8 @@ average fps as a fraction, 0/0 for none; frames that the header lists, -1 for no
 length in bytes. The path and the columns follow."""
 MOST_UNITS = 1 << 23
 """Of one video, three days of it: more is no number that memory is asked for."""
-MOST_PIXELS = 1 << 16
-"""Of a picture's width or height; AV1 has no more."""
+MOST_PIXELS = 1 << 28
+"""Of a picture, as FFmpeg has none with more."""
 MOST_TICKS = (1 << 32) - 1
 """Of a time base's numbers, as MP4 keeps them."""
 MOST_FACTS = 512
@@ -286,6 +286,7 @@ def read_facts(written: bytes) -> SharedFacts:
     about = _mapping(json.loads(written))
     units = _mapping(about.get("units", {}))
     width, height = (_whole(pixels, 1, MOST_PIXELS) for pixels in about["size"])
+    _whole(width * height, 1, MOST_PIXELS)
     ticks, seconds = (_whole(number, 1, MOST_TICKS) for number in about["time_base"])
     swaps_axes, flips_x, flips_y = (_whole(truth, False, True) for truth in about["orientation"])
     configuration = bytes.fromhex(_text(about["configuration"]))

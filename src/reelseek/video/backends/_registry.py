@@ -7,7 +7,7 @@ import importlib
 from dataclasses import dataclass
 from typing import cast
 
-from reelseek.errors import UnknownBackendError
+from reelseek.errors import ChangedVideoError, UnknownBackendError
 from reelseek.index._stamp import stamp_of
 from reelseek.video.backends._faults import changed
 from reelseek.video.backends._protocol import Backend, Decoder, OpenRequest
@@ -73,12 +73,21 @@ def open_decoder(name: str, request: OpenRequest) -> Decoder:
         DeviceUnavailableError: It can't decode on the device asked for.
         ChangedVideoError: It is another file than when its table was made.
     """
+    if name == "indexed":  # it opens the file at its first read, and looks then
+        return load_backend(name).open_decoder(request)
+    _check_is_the_same(request, name)
     decoder = load_backend(name).open_decoder(request)
-    # The indexed backend opens the file at its first read, and looks then.
-    if name != "indexed" and request.stamp not in (None, stamp_of(request.path)):
+    try:
+        _check_is_the_same(request, name)
+    except ChangedVideoError:
         decoder.close()
-        raise changed(request.path, name)
+        raise
     return decoder
+
+
+def _check_is_the_same(request: OpenRequest, name: str) -> None:
+    if request.stamp not in (None, stamp_of(request.path)):
+        raise changed(request.path, name)
 
 
 @functools.cache
