@@ -41,7 +41,7 @@ def backend_names() -> tuple[str, ...]:
 
 def is_backend(name: str) -> bool:
     """True where there is a backend of this name, installed or not."""
-    return name in tuple(_BACKENDS)  # it may be of any type
+    return isinstance(name, str) and name in _BACKENDS
 
 
 def install_hint(name: str) -> str:
