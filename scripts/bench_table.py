@@ -1,6 +1,6 @@
 """Keeps benchmark results in docs/bench, and renders them as the tables in the documents.
 
-    python scripts/bench_table.py keep out/bench/bench_seek.json docs/bench/NAME.json
+    python scripts/bench_table.py keep out/bench_seek.json docs/bench/NAME.json
     python scripts/bench_table.py render        # rewrites the tables in README.md and docs/*.md
     python scripts/bench_table.py check         # exit status 1 where a table isn't what it would be
 
