@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -118,6 +119,25 @@ def test_another_file_of_the_name_is_not_read(
             list(reader.read([(0, 1)]))
         assert (caught.value.path, caught.value.backend) == (str(own_file), "indexed")
     assert _descriptors() == before
+
+
+def test_file_that_can_not_be_looked_at_is_not_read(
+    own_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network file system may lose a file right after it was opened."""
+    reader = UnitReader(str(own_file), "indexed", stamp_of(str(own_file)))
+
+    def lost(_descriptor: int) -> None:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    before = _descriptors()
+    with monkeypatch.context() as patched, pytest.raises(VideoNotFoundError, match="Stale"):
+        patched.setattr(os, "fstat", lost)
+        list(reader.read([(0, 1)]))
+    assert _descriptors() == before
+    _other_size(own_file)
+    with pytest.raises(ChangedVideoError):
+        list(reader.read([(0, 1)]))
 
 
 def test_file_that_is_gone_is_named(own_file: Path) -> None:

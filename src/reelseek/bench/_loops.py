@@ -18,6 +18,7 @@ from reelseek.bench._readers import PLAIN, Reader, open_reader
 from reelseek.bench._timing import Timing
 from reelseek.index import Sidecar, index_tables
 from reelseek.index._sidecar_writer import SidecarWriter
+from reelseek.index._stamp import stamp_in
 from reelseek.index._video_record import write_record
 from reelseek.video._open import open_with_tables
 
@@ -85,8 +86,8 @@ def make_sidecar(paths: Sequence[str], folder: Path) -> Sidecar:
     root = os.path.commonpath([str(Path(path).parent) for path in paths])
     writer = SidecarWriter(folder / "index.bin", folder / "index.part")
     for path in paths:
-        status, relative = os.stat(path), os.fsencode(os.path.relpath(path, root))
-        record = write_record(relative, status.st_size, status.st_mtime_ns, index_tables(path))
+        relative = os.fsencode(os.path.relpath(path, root))
+        record = write_record(relative, *stamp_in(os.stat(path)), index_tables(path))
         writer.add(record, relative)
     writer.finish()
     return Sidecar(str(folder / "index.bin"), root)

@@ -102,20 +102,19 @@ class SidecarWriter:
         self._file.flush()
         data = self._partial.read_bytes() if self._partial.stat().st_size > HEADER_BYTES else b""
         end = HEADER_BYTES
-        for position, kind, payload, end in _whole_records(data):  # noqa: B007 - read below
-            if kind == FACTS:
-                self._facts[payload] = position
+        for position, found, end in _whole_records(data):  # noqa: B007 - read below
+            if isinstance(found, bytes):
+                self._facts[found] = position
                 continue
-            head = read_head(payload, FACTS_AT.size)
-            self._positions[head.path] = position
-            self.resumed[head.path] = head
+            self._positions[found.path] = position
+            self.resumed[found.path] = found
         self._file.seek(end)
         self._file.truncate()
         return end
 
 
-def _whole_records(data: bytes) -> Iterator[tuple[int, int, bytes, int]]:
-    """Each record's position, kind, payload and end, up to the first that isn't whole."""
+def _whole_records(data: bytes) -> Iterator[tuple[int, bytes | RecordHead, int]]:
+    """Each record's position, facts or video's head, and end, up to the first that isn't whole."""
     known_facts: set[int] = set()
     position = HEADER_BYTES
     while position + RECORD_HEAD.size <= len(data):
@@ -123,22 +122,25 @@ def _whole_records(data: bytes) -> Iterator[tuple[int, int, bytes, int]]:
         payload = read_record(data, position, kind)
         if payload is None:
             return
+        found: bytes | RecordHead | None = payload
         if kind == FACTS:
             known_facts.add(position)
-        elif not _is_video(payload, known_facts):
+        else:
+            found = _head_of(payload, known_facts)
+        if found is None:
             return
         end = position + RECORD_HEAD.size + len(payload)
-        yield position, kind, payload, end
+        yield position, found, end
         position = end
 
 
-def _is_video(payload: bytes, known_facts: set[int]) -> bool:
-    """True for what ``SidecarWriter`` writes of a video."""
+def _head_of(payload: bytes, known_facts: set[int]) -> RecordHead | None:
+    """The head of a video's record; None where ``SidecarWriter`` wrote no such record."""
     try:
-        read_head(payload, FACTS_AT.size)
-        return FACTS_AT.unpack_from(payload)[0] in known_facts
+        has_facts = FACTS_AT.unpack_from(payload)[0] in known_facts
+        return read_head(payload, FACTS_AT.size) if has_facts else None
     except NOT_WRITTEN_BY_US:
-        return False
+        return None
 
 
 def _directory(positions: dict[bytes, int]) -> bytes:

@@ -8,7 +8,7 @@ Stamp = tuple[int, int]
 """A file's size in bytes, and when it was last changed, in ns."""
 
 
-def stamp_of(path: str) -> Stamp | None:
+def stamp_of(path: str | os.PathLike[str]) -> Stamp | None:
     """The stamp of a file; None where there is none that can be looked at."""
     try:
         return stamp_in(os.stat(path))

@@ -210,10 +210,12 @@ class SharedFacts:
         )
 
 
-def _common(tables: VideoTables) -> tuple[_StreamFacts, bytes, tuple[str, ...], _UnitFacts | str]:
+def _common(
+    tables: VideoTables,
+) -> tuple[tuple[Any, ...], bytes, tuple[str, ...], _UnitFacts | str]:
     """What ``_facts`` writes, without what each file has of its own."""
     frames, units = tables.frames, tables.units
-    stream = _StreamFacts(*_of_stream(frames.stream))
+    stream = _stream_facts_of(frames.stream)
     of_units: _UnitFacts | str = (
         _UnitFacts(units.pruning, units.pruning_reason, units.codec, units.configuration)
         if isinstance(units, UnitTable)
@@ -222,20 +224,13 @@ def _common(tables: VideoTables) -> tuple[_StreamFacts, bytes, tuple[str, ...], 
     return stream, frames.configuration, frames.notes, of_units
 
 
-class _StreamFacts(NamedTuple):
-    """The fields of StreamInfo that files of one kind share."""
-
-    container: str
-    codec: str
-    width: int
-    height: int
-    pixel_format: str
-    color_matrix: int
-    orientation: Orientation
-    time_base: Fraction
-
-
-_of_stream: Callable[[StreamInfo], tuple[Any, ...]] = operator.attrgetter(*_StreamFacts._fields)
+OF_EACH_FILE = frozenset({"average_fps", "num_frames_from_header"})
+"""The fields of StreamInfo that files of one kind don't share."""
+STREAM_FACTS = tuple(
+    field.name for field in dataclasses.fields(StreamInfo) if field.name not in OF_EACH_FILE
+)
+"""Those that they share."""
+_stream_facts_of: Callable[[StreamInfo], tuple[Any, ...]] = operator.attrgetter(*STREAM_FACTS)
 
 
 class _UnitFacts(NamedTuple):
@@ -249,17 +244,21 @@ class _UnitFacts(NamedTuple):
 
 @kept_where_small(MOST_FACTS)
 def _facts(
-    stream: _StreamFacts, configuration: bytes, notes: tuple[str, ...], units: _UnitFacts | str
+    stream: tuple[Any, ...],
+    configuration: bytes,
+    notes: tuple[str, ...],
+    units: _UnitFacts | str,
 ) -> bytes:
-    turn = stream.orientation
+    of_stream = dict(zip(STREAM_FACTS, stream, strict=True))
+    turn, time_base = of_stream["orientation"], of_stream["time_base"]
     facts: dict[str, Any] = {
-        "container": stream.container,
-        "codec": stream.codec,
-        "size": [stream.width, stream.height],
-        "pixel_format": stream.pixel_format,
-        "color_matrix": stream.color_matrix,
+        "container": of_stream["container"],
+        "codec": of_stream["codec"],
+        "size": [of_stream["width"], of_stream["height"]],
+        "pixel_format": of_stream["pixel_format"],
+        "color_matrix": of_stream["color_matrix"],
         "orientation": [turn.swaps_axes, turn.flips_x, turn.flips_y],
-        "time_base": [stream.time_base.numerator, stream.time_base.denominator],
+        "time_base": [time_base.numerator, time_base.denominator],
         "configuration": configuration.hex(),
         "notes": list(notes),
     }

@@ -34,6 +34,7 @@ from reelseek.errors import (
     VideoLengthError,
 )
 from reelseek.index import index_video
+from tests.conftest import needs
 from tests.corpus import clip_path, number_shown
 
 FAST = Encoding("h264", 12, preset="veryfast")
@@ -96,7 +97,7 @@ def test_copied_frames_are_the_same(clip: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backend", ["torchcodec", "pyav"])
 def test_copy_without_an_edit_list_is_read_by_others(backend: str, tmp_path: Path) -> None:
-    pytest.importorskip(backend.replace("pyav", "av"))
+    needs(backend.replace("pyav", "av"))
     path, _facts = made("b_frames.mp4", tmp_path, None)
     with reelseek.open_video(path, backend=backend) as video:
         assert [number_shown(video[frame].numpy()) for frame in (70, 3, 31, 0)] == [70, 3, 31, 0]

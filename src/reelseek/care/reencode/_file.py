@@ -23,6 +23,7 @@ from reelseek.care.reencode._prove import prove
 from reelseek.care.reencode._source import Source
 from reelseek.errors import OutputError, VideoError, VideoLengthError
 from reelseek.index import FrameTable, index_video
+from reelseek.index._stamp import stamp_of
 
 REENCODE_FILE, COPY_FILE = f"{__name__}:reencode_file", f"{__name__}:copy_file"
 """The functions here, for a job."""
@@ -122,11 +123,7 @@ def copy_file(
 
 def made_stamp(path: str | os.PathLike[str]) -> str:
     """A fingerprint of a file that was made, which stays the same when it is renamed."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return ""
-    return f"{status.st_size}-{status.st_mtime_ns}"
+    return "-".join(map(str, stamp_of(path) or ()))
 
 
 def digest_of(path: str | os.PathLike[str]) -> str:

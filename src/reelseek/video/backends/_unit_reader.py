@@ -84,6 +84,7 @@ class UnitReader:
             self._descriptor = os.open(self._path, FLAGS)
             status = os.fstat(self._descriptor)
         except OSError as exc:
+            self.close()  # what wasn't compared with the stamp isn't read
             raise self._gone(exc) from exc
         self._file_bytes = status.st_size
         if self._stamp is not None and stamp_in(status) != self._stamp:
